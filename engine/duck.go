@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/duckdb/duckdb-go-bindings"
+	"github.com/duckdb/duckdb-go/v2/mapping"
+)
+
+// interruptEvery is how often a cancelled statement is interrupted again until it has ended. DuckDB clears its flag
+// when a query starts, so that a single interrupt sent a moment too early would be lost.
+const interruptEvery = 5 * time.Millisecond
+
+// duckConn is one DuckDB connection. It is used by one goroutine at a time; interrupt alone may come from any.
+type duckConn struct {
+	conn mapping.Connection
+}
+
+// connect opens a connection of db.
+func connect(db mapping.Database) (*duckConn, error) {
+	c := &duckConn{}
+	if mapping.Connect(db, &c.conn) == mapping.StateError {
+		return nil, errors.New("connect to DuckDB: no connection could be made")
+	}
+	return c, nil
+}
+
+// close disconnects; DuckDB rolls back what was open.
+func (c *duckConn) close() { mapping.Disconnect(&c.conn) }
+
+// watch interrupts the connection's running query when ctx ends. The function returned stops watching, and has waited
+// for the last interrupt when it returns, so that none reaches the next query.
+func (c *duckConn) watch(ctx context.Context) (stop func()) {
+	if ctx.Done() == nil {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	unregister := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		for {
+			mapping.Interrupt(c.conn)
+			select {
+			case <-done:
+				return
+			case <-time.After(interruptEvery):
+			}
+		}
+	})
+	return func() {
+		close(done)
+		if !unregister() {
+			<-ended
+		}
+	}
+}
+
+// exec runs SQL of our own that returns nothing of interest.
+func (c *duckConn) exec(ctx context.Context, sql string) error {
+	defer c.watch(ctx)()
+	var res mapping.Result
+	state := mapping.Query(c.conn, sql, &res)
+	defer mapping.DestroyResult(&res)
+	if state == mapping.StateError {
+		return duckErrorOf(&res)
+	}
+	return nil
+}
+
+// text runs SQL of our own that returns one VARCHAR, or "" when it returns no row or NULL.
+func (c *duckConn) text(ctx context.Context, sql string) (string, error) {
+	defer c.watch(ctx)()
+	var res mapping.Result
+	state := mapping.Query(c.conn, sql, &res)
+	defer mapping.DestroyResult(&res)
+	if state == mapping.StateError {
+		return "", duckErrorOf(&res)
+	}
+	chunk := mapping.FetchChunk(res)
+	if chunk.Ptr == nil {
+		return "", nil
+	}
+	defer mapping.DestroyDataChunk(&chunk)
+	if mapping.DataChunkGetSize(chunk) == 0 {
+		return "", nil
+	}
+	t := mapping.ColumnLogicalType(&res, 0)
+	defer mapping.DestroyLogicalType(&t)
+	return vectorString(mapping.DataChunkGetVector(chunk, 0), 0), nil
+}
+
+// prepare binds sql without running it. The statement must be destroyed with mapping.DestroyPrepare.
+func (c *duckConn) prepare(ctx context.Context, sql string) (mapping.PreparedStatement, error) {
+	defer c.watch(ctx)()
+	var p mapping.PreparedStatement
+	if mapping.Prepare(c.conn, sql, &p) == mapping.StateError {
+		err := parseDuckError(mapping.PrepareError(p))
+		mapping.DestroyPrepare(&p)
+		return mapping.PreparedStatement{}, err
+	}
+	return p, nil
+}
+
+// run executes a prepared statement whose parameters are bound; rows are streamed. The result must be destroyed.
+func (c *duckConn) run(ctx context.Context, p mapping.PreparedStatement, res *mapping.Result) error {
+	defer c.watch(ctx)()
+	var pending mapping.PendingResult
+	state := duckdb_go_bindings.PendingPreparedStreaming(p, &pending)
+	defer mapping.DestroyPending(&pending)
+	if state == mapping.StateError {
+		return parseDuckError(mapping.PendingError(pending))
+	}
+	if mapping.ExecutePending(pending, res) == mapping.StateError {
+		err := duckErrorOf(res)
+		mapping.DestroyResult(res)
+		return err
+	}
+	return nil
+}
+
+// fetch returns the next chunk of a streaming result, or false at its end. The chunk must be destroyed.
+func (c *duckConn) fetch(ctx context.Context, res *mapping.Result) (mapping.DataChunk, bool, error) {
+	defer c.watch(ctx)()
+	for {
+		chunk := mapping.FetchChunk(*res)
+		if chunk.Ptr == nil {
+			if msg := mapping.ResultError(res); msg != "" {
+				return chunk, false, duckErrorOf(res)
+			}
+			return chunk, false, nil
+		}
+		if mapping.DataChunkGetSize(chunk) > 0 {
+			return chunk, true, nil
+		}
+		mapping.DestroyDataChunk(&chunk)
+	}
+}
+
+// rows fetches every chunk of a small result of our own and calls each with every row's VARCHAR columns.
+func (c *duckConn) rows(ctx context.Context, sql string, each func(row []string)) error {
+	defer c.watch(ctx)()
+	var res mapping.Result
+	state := mapping.Query(c.conn, sql, &res)
+	defer mapping.DestroyResult(&res)
+	if state == mapping.StateError {
+		return duckErrorOf(&res)
+	}
+	for {
+		chunk := mapping.FetchChunk(res)
+		if chunk.Ptr == nil {
+			return nil
+		}
+		n, columns := mapping.DataChunkGetSize(chunk), mapping.DataChunkGetColumnCount(chunk)
+		for r := range uint64(n) {
+			row := make([]string, columns)
+			for i := range row {
+				row[i] = vectorString(mapping.DataChunkGetVector(chunk, mapping.IdxT(i)), r)
+			}
+			each(row)
+		}
+		mapping.DestroyDataChunk(&chunk)
+	}
+}
+
+// vectorString reads one VARCHAR of a flat vector; NULL reads as "".
+func vectorString(v mapping.Vector, row uint64) string {
+	if mask := mapping.VectorGetValidity(v); mask != nil && !mapping.ValidityRowIsValid(mask, mapping.IdxT(row)) {
+		return ""
+	}
+	data := mapping.VectorGetData(v)
+	const stringBytes = 16 // sizeof(duckdb_string_t)
+	s := (*mapping.StringT)(unsafeAdd(data, row*stringBytes))
+	return mapping.StringTData(s)
+}
+
+// quoteIdent quotes a name for DuckDB's SQL.
+func quoteIdent(name string) string { return quote(name, '"') }
+
+// quoteLiteral quotes a text for DuckDB's SQL.
+func quoteLiteral(text string) string { return quote(text, '\'') }
+
+// quote wraps s in q and doubles every q inside.
+func quote(s string, q byte) string {
+	b := make([]byte, 0, len(s)+2)
+	b = append(b, q)
+	for i := range len(s) {
+		if s[i] == q {
+			b = append(b, q)
+		}
+		b = append(b, s[i])
+	}
+	return string(append(b, q))
+}
+
+// wrap adds what was being done to err, or keeps nil.
+func wrap(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
+}

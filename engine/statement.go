@@ -1,0 +1,399 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/duckdb/duckdb-go/v2/mapping"
+	"github.com/jackc/pgerrcode"
+
+	"sluice/engine/pgcodec"
+	"sluice/engine/pgerr"
+	"sluice/engine/translate"
+	"sluice/lakefs"
+)
+
+// Query is one statement of a client's text.
+type Query struct {
+	Text   string // without its semicolon
+	Offset int    // of Text in the client's text, in bytes
+	stmt   translate.Stmt
+}
+
+// Parse splits a client's text into statements. Text without any, or comments only, has none.
+func (s *Session) Parse(sql string) ([]Query, error) {
+	stmts, err := translate.Parse(sql, translate.Options{Lake: s.engine.cfg.Lake, Admin: s.cfg.Admin})
+	if err != nil {
+		return nil, s.pgError(context.Background(), err, nil)
+	}
+	queries := make([]Query, len(stmts))
+	for i, st := range stmts {
+		queries[i] = Query{Text: st.Text, Offset: st.Offset, stmt: st}
+	}
+	return queries, nil
+}
+
+// Statement is a prepared one. It belongs to its session; Close it always.
+type Statement struct {
+	s        *Session
+	stmt     *translate.Stmt
+	prepared mapping.PreparedStatement // nil Ptr where DuckDB has no part in it
+	splices  []splice                  // what was put into stmt.SQL, for positions
+	params   []uint32
+	columns  []pgcodec.Column
+	writes   bool  // changes the lake
+	catalogs bool  // reads pg_catalog or information_schema
+	copy     *Copy // nil unless a COPY
+}
+
+// splice is text put into a statement's SQL at an offset of the SQL before any.
+type splice struct {
+	at   int
+	text string
+}
+
+// Prepare binds q. paramOIDs are the types that the client declared, 0 where it left one open. Nothing is run. In a
+// failed transaction only what ends it can be prepared.
+func (s *Session) Prepare(ctx context.Context, q Query, paramOIDs []uint32) (*Statement, error) {
+	st := &Statement{s: s, stmt: &q.stmt}
+	if s.tx.failed && !st.endsTx() {
+		return nil, errAborted()
+	}
+	x := s.newExecution()
+	defer x.end()
+	defer x.enter(ctx)()
+	err := s.settleActive(x.ctx)
+	if err == nil {
+		err = st.prepare(x.ctx, paramOIDs)
+	}
+	if err != nil {
+		st.Close()
+		return nil, s.failed(x.ctx, err, st.position)
+	}
+	return st, nil
+}
+
+// failed turns err into the client's error and the session's transaction into a failed one.
+func (s *Session) failed(ctx context.Context, err error, position func(int) int) *pgerr.Error {
+	out := s.pgError(ctx, s.noteLost(err), position)
+	s.Fail()
+	return out
+}
+
+// endsTx reports whether the statement may run in a failed transaction.
+func (st *Statement) endsTx() bool {
+	tx := st.stmt.Tx
+	return tx != nil && (tx.Op == translate.TxCommit || tx.Op == translate.TxRollback || tx.Op == translate.TxRollbackTo)
+}
+
+// prepare does what the statement's kind needs before it can be described.
+func (st *Statement) prepare(ctx context.Context, oids []uint32) error {
+	switch st.stmt.Kind {
+	case translate.KindRefused:
+		return st.stmt.Err
+	case translate.KindQuery, translate.KindDML, translate.KindDDL:
+		return st.prepareDuck(ctx, oids)
+	case translate.KindShow:
+		return st.describeShow()
+	case translate.KindCopy:
+		return st.prepareCopy(ctx)
+	case translate.KindExecute:
+		return st.prepareExecute(ctx)
+	}
+	return nil
+}
+
+// prepareDuck binds the statement in DuckDB. Parameters that the client declared, or that DuckDB cannot tell the type
+// of, get a cast spliced in and the statement is bound again; an undeclared one is text, as in PostgreSQL.
+func (st *Statement) prepareDuck(ctx context.Context, oids []uint32) error {
+	declared := make([]uint32, max(st.stmt.Params, len(oids)))
+	copy(declared, oids)
+	err := st.bindDuck(ctx, declared)
+	if err == nil {
+		open := false
+		for i, oid := range declared {
+			if oid == 0 && i < len(st.params) && st.params[i] == 0 {
+				declared[i], open = pgcodec.OIDText, true
+			}
+		}
+		if open || slices.Contains(st.params, 0) {
+			mapping.DestroyPrepare(&st.prepared)
+			err = st.bindDuck(ctx, declared)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return st.admit()
+}
+
+// bindDuck prepares stmt.SQL with a cast at each declared parameter and reads what DuckDB says of it.
+func (st *Statement) bindDuck(ctx context.Context, declared []uint32) error {
+	st.splices = st.splices[:0]
+	for _, p := range st.stmt.ParamAt {
+		if p.N <= len(declared) && declared[p.N-1] != 0 {
+			if name := castName(declared[p.N-1]); name != "" {
+				st.splices = append(st.splices, splice{p.End, "::" + name})
+			}
+		}
+	}
+	var err error
+	if st.prepared, err = st.s.conn.prepare(ctx, applySplices(st.stmt.SQL, st.splices)); err != nil {
+		return err
+	}
+	st.describeParams(declared)
+	st.describeColumns()
+	return nil
+}
+
+// applySplices puts each text in at its offset; they are in order.
+func applySplices(sql string, splices []splice) string {
+	if len(splices) == 0 {
+		return sql
+	}
+	var b strings.Builder
+	last := 0
+	for _, sp := range splices {
+		b.WriteString(sql[last:sp.at])
+		b.WriteString(sp.text)
+		last = sp.at
+	}
+	b.WriteString(sql[last:])
+	return b.String()
+}
+
+// position maps a byte offset in what DuckDB got to a character of the client's text.
+func (st *Statement) position(offset int) int {
+	shift := 0
+	for _, sp := range st.splices {
+		if sp.at+shift >= offset {
+			break
+		}
+		shift += len(sp.text)
+	}
+	return st.stmt.Position(max(offset-shift, 0))
+}
+
+// describeParams reads the parameters' types: the declared one, else DuckDB's, else 0.
+func (st *Statement) describeParams(declared []uint32) {
+	n := max(int(mapping.NParams(st.prepared)), len(declared))
+	st.params = make([]uint32, n)
+	for i := range st.params {
+		if i < len(declared) && declared[i] != 0 {
+			st.params[i] = declared[i]
+			continue
+		}
+		t := ownedType(mapping.ParamLogicalType(st.prepared, mapping.IdxT(i+1)))
+		if id := mapping.Type(t.ID); id != mapping.TypeInvalid && id != mapping.TypeSQLNull && id != mapping.TypeAny {
+			st.params[i] = pgcodec.Describe("", t).OID
+		}
+	}
+}
+
+// describeColumns reads the columns of the rows that the statement returns, none where it returns a count.
+func (st *Statement) describeColumns() {
+	st.columns = nil
+	if st.stmt.Kind != translate.KindQuery && st.stmt.Kind != translate.KindCopy {
+		return
+	}
+	n := mapping.PreparedStatementColumnCount(st.prepared)
+	st.columns = make([]pgcodec.Column, n)
+	for i := range st.columns {
+		name := mapping.PreparedStatementColumnName(st.prepared, mapping.IdxT(i))
+		st.columns[i] = pgcodec.Describe(name, ownedType(mapping.PreparedStatementColumnLogicalType(st.prepared, mapping.IdxT(i))))
+	}
+}
+
+// admitted are the kinds of statement that DuckDB may run for a client that is no administrator. The kind is what
+// DuckDB parsed, whatever the text looked like.
+var admitted = map[mapping.StatementType]bool{
+	mapping.StatementTypeSelect: true, mapping.StatementTypeInsert: true, mapping.StatementTypeUpdate: true,
+	mapping.StatementTypeDelete: true, mapping.StatementTypeExplain: true, mapping.StatementTypeCreate: true,
+	mapping.StatementTypeCreateFunc: true, mapping.StatementTypeDrop: true, mapping.StatementTypeAlter: true,
+	mapping.StatementTypeAnalyze: true, mapping.StatementTypeVacuum: true, mapping.StatementTypeCall: true,
+	statementTypeMergeInto: true,
+}
+
+// statementTypeMergeInto is duckdb.h's DUCKDB_STATEMENT_TYPE_MERGE_INTO, which the Go binding does not name.
+const statementTypeMergeInto mapping.StatementType = 30
+
+// admit checks what DuckDB has bound, views, macros and query('…') included: the kind of statement and the databases
+// that it reads and modifies.
+func (st *Statement) admit() error {
+	s := st.s
+	reads, writes, err := lakefs.StatementDatabases(unsafe.Pointer(st.prepared.Ptr))
+	if err != nil {
+		return fmt.Errorf("read what the statement touches: %w", err)
+	}
+	st.writes = slices.Contains(writes, s.engine.cfg.Lake) || st.stmt.Writes && len(writes) == 0
+	st.catalogs = slices.Contains(reads, catalogDB)
+	if s.cfg.Admin {
+		return nil
+	}
+	if t := mapping.PreparedStatementType(st.prepared); !admitted[t] {
+		return pgerr.New(pgerrcode.InsufficientPrivilege, "permission denied for this kind of statement").
+			WithHint("Only an administrator of the lake may run it.")
+	}
+	for _, db := range writes {
+		if db != s.engine.cfg.Lake && db != "temp" {
+			return pgerr.Newf(pgerrcode.InsufficientPrivilege, "permission denied for database %q", db)
+		}
+	}
+	for _, db := range reads {
+		if db == metadataDB(s.engine.cfg.Lake) || !slices.Contains([]string{s.engine.cfg.Lake, "temp", "system", catalogDB}, db) {
+			return pgerr.Newf(pgerrcode.InsufficientPrivilege, "permission denied for database %q", db)
+		}
+	}
+	return nil
+}
+
+// Params are the parameters' type OIDs, as ParameterDescription wants them.
+func (st *Statement) Params() []uint32 { return st.params }
+
+// Columns describes the rows; nil where there are none (NoData).
+func (st *Statement) Columns() []pgcodec.Column { return st.columns }
+
+// Close frees what DuckDB holds for the statement.
+func (st *Statement) Close() { mapping.DestroyPrepare(&st.prepared) }
+
+// Arg is a parameter's value as the client sent it.
+type Arg struct {
+	Format int16  // 0 text, 1 binary
+	Data   []byte // nil = NULL
+}
+
+// Run executes the statement. Its rows come from the result, which the caller closes. On an error the transaction, if
+// there is one, has failed.
+func (st *Statement) Run(ctx context.Context, args []Arg, mode Mode) (*Result, error) {
+	s := st.s
+	if s.tx.failed && !st.endsTx() {
+		return nil, errAborted()
+	}
+	x := s.newExecution()
+	leave := x.enter(ctx)
+	defer leave()
+	res, err := st.run(x, args, mode)
+	if err != nil {
+		defer x.end()
+		return nil, s.failed(x.ctx, err, st.position)
+	}
+	return res, nil
+}
+
+// run executes by the statement's kind.
+func (st *Statement) run(x *execution, args []Arg, mode Mode) (*Result, error) {
+	switch st.stmt.Kind {
+	case translate.KindQuery, translate.KindDML, translate.KindDDL, translate.KindExecute:
+		return st.runDuck(x, args, mode)
+	case translate.KindTx:
+		tag, err := st.s.transact(x.ctx, st.stmt.Tx)
+		return &Result{s: st.s, x: x, st: st, tag: tag}, err
+	case translate.KindShow:
+		return st.show(x)
+	case translate.KindCopy:
+		return st.runDuck(x, args, mode) // TO STDOUT: a result like any other
+	}
+	tag, err := st.utility(x.ctx, mode)
+	return &Result{s: st.s, x: x, st: st, tag: tag}, err
+}
+
+// runDuck executes in DuckDB, in the transaction that mode and the session's state ask for.
+func (st *Statement) runDuck(x *execution, args []Arg, mode Mode) (*Result, error) {
+	s := st.s
+	if st.writes && (s.in.readOnly || s.tx.kind != txNone && s.tx.readOnly || s.tx.kind == txNone && s.readOnlyDefault()) {
+		return nil, pgerr.Newf(pgerrcode.ReadOnlySQLTransaction, "cannot execute %s in a read-only transaction", st.verb())
+	}
+	if err := s.settleActive(x.ctx); err != nil {
+		return nil, err
+	}
+	if st.catalogs {
+		if err := s.in.ids.refresh(x.ctx, s.engine.cfg); err != nil {
+			return nil, err
+		}
+	}
+	if err := st.bindArgs(args); err != nil {
+		return nil, err
+	}
+	if s.tx.kind == txNone && mode == Auto {
+		if st.writes {
+			return st.runAlone(x)
+		}
+		return st.stream(x)
+	}
+	if s.tx.kind == txNone {
+		if err := s.begin(x.ctx, txImplicit); err != nil {
+			return nil, err
+		}
+	}
+	s.tx.writes = s.tx.writes || st.writes
+	r, err := st.stream(x)
+	if err == nil && st.stmt.Kind == translate.KindDDL && s.pathGaps {
+		err = s.applySearchPath(x.ctx)
+	}
+	return r, err
+}
+
+// verb is the statement's first words, as PostgreSQL's errors name it.
+func (st *Statement) verb() string { return strings.TrimSuffix(st.stmt.Tag, " 0") }
+
+// runAlone executes a write as a transaction of its own. What it returns is held back until the commit, unless there
+// is too much of it.
+func (st *Statement) runAlone(x *execution) (*Result, error) {
+	var r *Result
+	err := st.s.alone(x.ctx, true, func() (open bool, err error) {
+		if r, err = st.stream(x); err != nil || !r.live {
+			return false, err
+		}
+		ended, err := r.hold(x.ctx, heldChunksMax*int(mapping.VectorSize()))
+		r.commitAtEnd = err == nil && !ended
+		if err != nil {
+			r.discard()
+		}
+		return r.commitAtEnd, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if st.stmt.Kind == translate.KindDDL && st.s.pathGaps {
+		err = st.s.applySearchPath(x.ctx)
+	}
+	return r, err
+}
+
+// stream starts the statement in DuckDB. A count of changed rows is read at once; rows are left to the result.
+func (st *Statement) stream(x *execution) (*Result, error) {
+	r := &Result{s: st.s, x: x, st: st, tag: st.stmt.Tag, columns: st.columns, counted: countedTags[st.stmt.Tag]}
+	if err := st.s.conn.run(x.ctx, st.prepared, &r.res); err != nil {
+		return nil, err
+	}
+	r.live, st.s.active = true, r
+	if st.columns != nil {
+		if n := int(mapping.ColumnCount(&r.res)); n != len(st.columns) {
+			r.discard()
+			return nil, pgerr.New(pgerrcode.FeatureNotSupported, "cached plan must not change result type")
+		}
+		for i := range st.columns {
+			r.chunk.Columns = append(r.chunk.Columns, newVector(st.columns[i].Type))
+		}
+		return r, nil
+	}
+	defer r.discard()
+	for {
+		chunk, ok, err := st.s.conn.fetch(x.ctx, &r.res)
+		if err != nil || !ok {
+			return r, err
+		}
+		if mapping.ResultReturnType(r.res) == mapping.ResultTypeChangedRows {
+			r.count += *(*int64)(mapping.VectorGetData(mapping.DataChunkGetVector(chunk, 0)))
+		}
+		mapping.DestroyDataChunk(&chunk)
+	}
+}
+
+// countedTags are the command tags that end in a number of rows (manual, 55.7 "CommandComplete").
+var countedTags = map[string]bool{
+	"SELECT": true, "INSERT 0": true, "UPDATE": true, "DELETE": true, "MERGE": true, "COPY": true, "FETCH": true, "MOVE": true,
+}

@@ -1,0 +1,325 @@
+package engine
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgerrcode"
+
+	"sluice/engine/pgerr"
+	"sluice/engine/translate"
+)
+
+// Mode says how a statement stands to transactions when the client has not opened one.
+type Mode uint8
+
+const (
+	// Auto runs the statement alone: it has committed before its last row is reported.
+	Auto Mode = iota
+	// Implicit runs it as part of an implicit block (several statements of one Query message, or a pipeline up to
+	// Sync; manual, 55.2.2.1 "Multiple Statements In A Simple Query"), which Session.Sync ends.
+	Implicit
+)
+
+// txState is where a session stands. DuckDB has a transaction open unless kind is txNone or failed is set: a failed
+// transaction is rolled back there at once, and only remembered here until the client ends it.
+type txState struct {
+	kind     txKind
+	failed   bool
+	writes   bool // a statement that may change the lake ran in it
+	readOnly bool
+	started  time.Time
+}
+
+type txKind uint8
+
+const (
+	txNone txKind = iota
+	txImplicit
+	txExplicit
+)
+
+// TxStatus is ReadyForQuery's status byte: 'I' idle, 'T' in a transaction block, 'E' in a failed one.
+func (s *Session) TxStatus() byte {
+	switch {
+	case s.tx.kind != txExplicit:
+		return 'I'
+	case s.tx.failed:
+		return 'E'
+	}
+	return 'T'
+}
+
+// errAborted is PostgreSQL's answer to whatever is asked of a failed transaction.
+func errAborted() *pgerr.Error {
+	return pgerr.New(pgerrcode.InFailedSQLTransaction,
+		"current transaction is aborted, commands ignored until end of transaction block")
+}
+
+// begin opens a transaction in DuckDB.
+func (s *Session) begin(ctx context.Context, kind txKind) error {
+	if err := s.settleActive(ctx); err != nil {
+		return err
+	}
+	if err := s.conn.exec(ctx, "BEGIN TRANSACTION"); err != nil {
+		return s.noteLost(err)
+	}
+	s.settings.begin()
+	s.tx = txState{kind: kind, started: time.Now(), readOnly: s.readOnlyDefault()}
+	s.settings.set("transaction_read_only", onOff(s.tx.readOnly), true)
+	return nil
+}
+
+// readOnlyDefault is what a new transaction is without words of its own.
+func (s *Session) readOnlyDefault() bool {
+	return s.in.readOnly || s.settings.value("default_transaction_read_only") == "on"
+}
+
+// commit ends the transaction in DuckDB; one that wrote queues for the lake. On an error nothing of it remains but
+// where the connection broke while committing, which nobody can know.
+func (s *Session) commit(ctx context.Context) error {
+	if err := s.settleActive(ctx); err != nil {
+		s.rollback()
+		return err
+	}
+	if s.tx.writes {
+		if err := s.engine.enterCommit(ctx); err != nil {
+			s.rollback()
+			return err
+		}
+		defer s.engine.leaveCommit()
+	}
+	if err := s.conn.exec(ctx, "COMMIT"); err != nil {
+		s.rollback()
+		return s.noteLost(err)
+	}
+	s.endTx(true)
+	return nil
+}
+
+// rollback ends the transaction in DuckDB, whatever state it is in. It is not cancelled with the statement: what was
+// written has to go. An error means that DuckDB had already rolled back.
+func (s *Session) rollback() {
+	s.dropActive()
+	if s.tx.kind != txNone && !s.tx.failed {
+		if err := s.conn.exec(context.Background(), "ROLLBACK"); err != nil {
+			s.log.Debug().Err(err).Msg("rollback found no transaction")
+		}
+	}
+	s.endTx(false)
+}
+
+// endTx forgets the transaction and puts the settings where its end leaves them.
+func (s *Session) endTx(committed bool) {
+	s.tx = txState{}
+	s.settings.end(committed)
+	if err := s.applySettings(context.Background()); err != nil {
+		s.log.Warn().Err(s.noteLost(err)).Msg("settings of the session could not be put back")
+	}
+}
+
+// Fail tells the session that a statement failed, also where the engine did not see it (a protocol error). The
+// transaction is rolled back in DuckDB; an explicit block stays failed until the client ends it.
+func (s *Session) Fail() {
+	s.dropActive()
+	if s.tx.kind == txNone || s.tx.failed {
+		return
+	}
+	if err := s.conn.exec(context.Background(), "ROLLBACK"); err != nil {
+		s.log.Debug().Err(err).Msg("rollback found no transaction")
+	}
+	s.tx.failed = true
+	if s.tx.kind == txImplicit {
+		s.endTx(false)
+	}
+}
+
+// Sync ends an implicit block: it commits. An explicit one is left alone. The error is the commit's failure.
+func (s *Session) Sync(ctx context.Context) error {
+	if s.tx.kind != txImplicit {
+		return nil
+	}
+	x := s.newExecution()
+	defer x.end()
+	defer x.enter(ctx)()
+	if err := s.commit(x.ctx); err != nil {
+		return s.pgError(x.ctx, err, nil)
+	}
+	return nil
+}
+
+// transact answers BEGIN, COMMIT, ROLLBACK and SET TRANSACTION, and returns the command tag.
+func (s *Session) transact(ctx context.Context, tx *translate.Tx) (string, error) {
+	switch tx.Op {
+	case translate.TxBegin:
+		return "BEGIN", s.beginExplicit(ctx, tx)
+	case translate.TxCommit:
+		return s.commitExplicit(ctx, tx)
+	case translate.TxRollback:
+		if s.tx.kind != txExplicit {
+			s.warnNoTx()
+		}
+		s.rollback()
+		return s.chain(ctx, tx, "ROLLBACK")
+	case translate.TxSetTransaction:
+		if s.tx.kind != txExplicit {
+			s.notice(pgerr.New(pgerrcode.NoActiveSQLTransaction, "SET TRANSACTION can only be used in transaction blocks").WithSeverity("WARNING"))
+			return "SET", nil
+		}
+		return "SET", s.characteristics(tx, true)
+	case translate.TxSetCharacteristics:
+		return "SET", s.characteristics(tx, false)
+	}
+	return "", pgerr.New(pgerrcode.FeatureNotSupported, "savepoints are not supported")
+}
+
+// beginExplicit opens a block, or turns an implicit one into it as PostgreSQL does.
+func (s *Session) beginExplicit(ctx context.Context, tx *translate.Tx) error {
+	switch s.tx.kind {
+	case txExplicit:
+		s.notice(pgerr.New(pgerrcode.ActiveSQLTransaction, "there is already a transaction in progress").WithSeverity("WARNING"))
+	case txImplicit:
+		s.tx.kind = txExplicit
+	default:
+		if err := s.begin(ctx, txExplicit); err != nil {
+			return err
+		}
+	}
+	if err := s.characteristics(tx, true); err != nil {
+		s.rollback()
+		return err
+	}
+	return nil
+}
+
+// characteristics applies the modes of BEGIN and SET TRANSACTION to this transaction, or to those that follow.
+func (s *Session) characteristics(tx *translate.Tx, local bool) error {
+	prefix := "default_transaction_"
+	if local {
+		prefix = "transaction_"
+	}
+	if tx.Isolation != "" {
+		level, err := checkSetting(prefix+"isolation", []string{tx.Isolation})
+		if err != nil {
+			return pgerr.Newf(pgerrcode.FeatureNotSupported, "transaction isolation level %q is not supported", tx.Isolation).
+				WithDetail("Transactions are snapshots, that is at most repeatable read.")
+		}
+		s.settings.set(prefix+"isolation", level, local)
+	}
+	if tx.ReadWrite && s.in.readOnly && local {
+		return pgerr.New(pgerrcode.FeatureNotSupported, "cannot set transaction read-write mode during recovery")
+	}
+	if tx.ReadOnly || tx.ReadWrite {
+		s.settings.set(prefix+"read_only", onOff(tx.ReadOnly), local)
+		if local {
+			s.tx.readOnly = tx.ReadOnly
+		}
+	}
+	return nil
+}
+
+// commitExplicit commits a block; a failed one is rolled back and says so.
+func (s *Session) commitExplicit(ctx context.Context, tx *translate.Tx) (string, error) {
+	switch {
+	case s.tx.kind == txNone:
+		s.warnNoTx()
+		return "COMMIT", nil
+	case s.tx.failed:
+		s.rollback()
+		return s.chain(ctx, tx, "ROLLBACK")
+	}
+	if s.tx.kind == txImplicit {
+		s.warnNoTx()
+	}
+	if err := s.commit(ctx); err != nil {
+		return "", err
+	}
+	return s.chain(ctx, tx, "COMMIT")
+}
+
+// chain opens the next transaction after COMMIT AND CHAIN.
+func (s *Session) chain(ctx context.Context, tx *translate.Tx, tag string) (string, error) {
+	if !tx.Chain {
+		return tag, nil
+	}
+	return tag, s.begin(ctx, txExplicit)
+}
+
+// warnNoTx is PostgreSQL's warning for an end without a beginning.
+func (s *Session) warnNoTx() {
+	s.notice(pgerr.New(pgerrcode.NoActiveSQLTransaction, "there is no transaction in progress").WithSeverity("WARNING"))
+}
+
+// enterCommit waits for the lake, first come, first served.
+func (e *Engine) enterCommit(ctx context.Context) error {
+	select {
+	case <-e.commits:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// leaveCommit lets the next one commit.
+func (e *Engine) leaveCommit() { e.commits <- struct{}{} }
+
+// alone runs work as a transaction of its own and repeats the whole of it on a conflict with another process
+// (decision 8). work must not have shown the client anything when it fails; it reports whether the transaction is to
+// stay open, for rows that are still to come.
+func (s *Session) alone(ctx context.Context, writes bool, work func() (open bool, err error)) error {
+	retry := s.engine.cfg.Retry
+	for try := 0; ; try++ {
+		err := s.once(ctx, writes, work)
+		if err == nil || try >= retry.Max || !isConflict(err) || isLost(err) || ctx.Err() != nil {
+			return err
+		}
+		s.log.Debug().Int("try", try+1).Err(err).Msg("transaction repeated after a conflict")
+		if !sleep(ctx, retry.wait(try)) {
+			return ctx.Err()
+		}
+	}
+}
+
+// once is one try of alone.
+func (s *Session) once(ctx context.Context, writes bool, work func() (bool, error)) error {
+	if err := s.begin(ctx, txImplicit); err != nil {
+		return err
+	}
+	s.tx.writes = writes
+	open, err := work()
+	switch {
+	case err != nil:
+		s.rollback()
+		return err
+	case open:
+		return nil
+	}
+	return s.commit(ctx)
+}
+
+// wait is how long to wait before repeat number try.
+func (r Retry) wait(try int) time.Duration {
+	d := min(r.Wait<<min(try, 30), r.WaitMax)
+	return time.Duration(float64(d) * (1 + r.JitterFrac*(2*rand.Float64()-1)))
+}
+
+// sleep waits for d, or reports false when ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// noteLost marks the instance when err says that DuckDB has invalidated it, so that new sessions get another.
+func (s *Session) noteLost(err error) error {
+	if isInvalidated(err) {
+		s.in.lost.Store(true)
+	}
+	return err
+}

@@ -1,0 +1,385 @@
+package lakefs
+
+/*
+#cgo CXXFLAGS: -std=c++17 -O2
+#include <stdlib.h>
+#include "bridge.h"
+*/
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/cgo"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/duckdb/duckdb-go/v2/mapping" // brings DuckDB's library, which bridge.cpp is linked with
+)
+
+// Bridge makes a Store a DuckDB file system: pgvfs:// in one DuckDB instance. DuckDB's own threads call the exported
+// functions below; what one file does there ends with the statement that it was opened for.
+type Bridge struct {
+	db    unsafe.Pointer
+	store Store
+
+	mu      sync.RWMutex
+	clients map[C.uintptr_t]*Client
+}
+
+// Register makes pgvfs:// known to the DuckDB instance of a duckdb_database. The instance owns the registration and
+// gives it back when it closes; the store must live longer. A DuckDB of another version is refused, since bridge.cpp
+// repeats the declarations of one.
+func Register(db unsafe.Pointer, store Store) (*Bridge, error) {
+	if v := mapping.LibraryVersion(); v != C.SLUICE_DUCKDB_VERSION {
+		return nil, fmt.Errorf("DuckDB is %s, and this Sluice is made for %s alone: use the DuckDB that go.mod pins", v, C.SLUICE_DUCKDB_VERSION)
+	}
+	b := &Bridge{db: db, store: store, clients: map[C.uintptr_t]*Client{}}
+	if err := goError(C.sluice_register(db, C.uintptr_t(cgo.NewHandle(b)))); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// GuardFunctions makes table functions of DuckDB's system catalog refuse to bind for a client's session, whatever
+// view, macro, prepared statement or query('…') the call stands in. DuckDB's and DuckLake's own connections keep them.
+func (b *Bridge) GuardFunctions(names ...string) error {
+	text := C.CString(strings.Join(names, "\n"))
+	defer C.free(unsafe.Pointer(text))
+	return goError(C.sluice_guard_functions(b.db, text))
+}
+
+// StatementDatabases lists the attached databases that a duckdb_prepared_statement reads and modifies, as DuckDB bound
+// it. Databases that DuckLake reads on its own connections are not the statement's and not listed.
+func StatementDatabases(prepared unsafe.Pointer) (reads, writes []string, err error) {
+	var n C.size_t
+	p := C.sluice_statement_databases(prepared, &n)
+	defer C.free(unsafe.Pointer(p))
+	for _, s := range strings.Split(C.GoStringN(p, C.int(n)), "\x00") {
+		switch {
+		case strings.HasPrefix(s, "R"):
+			reads = append(reads, s[1:])
+		case strings.HasPrefix(s, "W"):
+			writes = append(writes, s[1:])
+		case strings.HasPrefix(s, "E"):
+			return nil, nil, errors.New(s[1:])
+		}
+	}
+	return reads, writes, nil
+}
+
+// goError turns a text made by malloc into an error; nil is none.
+func goError(text *C.char) error {
+	if text == nil {
+		return nil
+	}
+	defer C.free(unsafe.Pointer(text))
+	return errors.New(C.GoString(text))
+}
+
+// Client is one client's session as the bridge knows it.
+type Client struct {
+	bridge *Bridge
+	key    C.uintptr_t // the session's ClientContext: a key, never dereferenced
+	ctx    atomic.Pointer[context.Context]
+}
+
+// BindClient marks a duckdb_connection as a client's session. Release must be called before it is closed.
+func (b *Bridge) BindClient(conn unsafe.Pointer) *Client {
+	c := &Client{bridge: b, key: C.sluice_client_bind(conn)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clients[c.key] = c
+	return c
+}
+
+// SetContext says which statement the session runs now: reads and writes of the store on its behalf end with ctx.
+func (c *Client) SetContext(ctx context.Context) { c.ctx.Store(&ctx) }
+
+// Release forgets the session.
+func (c *Client) Release() {
+	c.bridge.mu.Lock()
+	delete(c.bridge.clients, c.key)
+	c.bridge.mu.Unlock()
+	C.sluice_client_release(c.key)
+}
+
+// context is the one of the statement that the session with this key runs; other files are DuckDB's own business.
+func (b *Bridge) context(key C.uintptr_t) context.Context {
+	b.mu.RLock()
+	c := b.clients[key]
+	b.mu.RUnlock()
+	if c == nil {
+		return context.Background()
+	}
+	if ctx := c.ctx.Load(); ctx != nil {
+		return *ctx
+	}
+	return context.Background()
+}
+
+// openFile is a file that DuckDB has open: one of file and writer is set.
+type openFile struct {
+	bridge *Bridge
+	client C.uintptr_t
+	path   string
+	file   *File
+	writer Writer
+}
+
+// DuckDB's flags for opening a file (FileOpenFlags).
+const (
+	flagWrite           = 1 << 1
+	flagFileCreate      = 1 << 3
+	flagFileCreateNew   = 1 << 4
+	flagAppend          = 1 << 5
+	flagNullIfNotExists = 1 << 7
+	flagExclusiveCreate = 1 << 9
+	flagNullIfExists    = 1 << 10
+	flagRead            = 1 << 0
+)
+
+// errUnsupported is an operation that files of the store do not have.
+var errUnsupported = errors.New("not supported for pgvfs files")
+
+// report gives an error to C++ in out.
+func report(ctx context.Context, out *C.sluice_error, err error) {
+	if err == nil {
+		return
+	}
+	out.kind = C.SLUICE_IO
+	switch {
+	case errors.Is(err, errUnsupported):
+		out.kind = C.SLUICE_NOT_IMPLEMENTED
+	case ctx.Err() != nil:
+		out.kind = C.SLUICE_INTERRUPT
+	}
+	out.text = C.CString(err.Error())
+}
+
+// guardPanic runs work and reports how it ended. A panic is an error too: it must not cross C++ frames.
+func guardPanic(ctx context.Context, out *C.sluice_error, work func() error) {
+	var err error
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in pgvfs: %v", p)
+		}
+		report(ctx, out, err)
+	}()
+	err = work()
+}
+
+// call runs one operation on a path of the store.
+func call(store, client C.uintptr_t, path *C.char, n C.size_t, out *C.sluice_error, work func(ctx context.Context, b *Bridge, volume, path string) error) {
+	b := cgo.Handle(store).Value().(*Bridge)
+	ctx := b.context(client)
+	guardPanic(ctx, out, func() error {
+		volume, name, err := SplitURL(C.GoStringN(path, C.int(n)))
+		if err != nil {
+			return err
+		}
+		return work(ctx, b, volume, name)
+	})
+}
+
+//export sluiceReleaseStore
+func sluiceReleaseStore(store C.uintptr_t) { cgo.Handle(store).Delete() }
+
+//export sluiceOpen
+func sluiceOpen(store, client C.uintptr_t, path *C.char, n C.size_t, flags C.uint64_t, out *C.sluice_file, outErr *C.sluice_error) {
+	call(store, client, path, n, outErr, func(ctx context.Context, b *Bridge, volume, name string) error {
+		f := &openFile{bridge: b, client: client, path: C.GoStringN(path, C.int(n))}
+		var err error
+		if flags&flagWrite != 0 {
+			err = f.create(ctx, volume, name, uint64(flags))
+		} else {
+			err = f.open(ctx, volume, name, uint64(flags), out)
+		}
+		if err != nil || f.file == nil && f.writer == nil {
+			return err
+		}
+		out.handle = C.uintptr_t(cgo.NewHandle(f))
+		return nil
+	})
+}
+
+// open opens for reading. Where DuckDB asked for it, a missing file is nothing rather than an error.
+func (f *openFile) open(ctx context.Context, volume, name string, flags uint64, out *C.sluice_file) error {
+	file, err := f.bridge.store.Open(ctx, volume, name)
+	if errors.Is(err, ErrNotExist) && flags&flagNullIfNotExists != 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f.file = file
+	out.size, out.file_id, out.created_at = C.int64_t(file.Size), C.int64_t(file.ID), C.int64_t(file.CreatedAt.UnixMicro())
+	return nil
+}
+
+// create opens for writing. Files are written whole, from the beginning, by one writer.
+func (f *openFile) create(ctx context.Context, volume, name string, flags uint64) error {
+	if flags&(flagAppend|flagRead) != 0 {
+		return fmt.Errorf("open %s: appending to a file and writing while reading are %w", f.path, errUnsupported)
+	}
+	if flags&(flagFileCreate|flagFileCreateNew|flagExclusiveCreate) == 0 {
+		return fmt.Errorf("open %s: writing into an existing file is %w", f.path, errUnsupported)
+	}
+	if flags&(flagExclusiveCreate|flagNullIfExists) != 0 {
+		found, err := f.bridge.store.Exists(ctx, volume, name)
+		if err != nil {
+			return err
+		}
+		if found && flags&flagNullIfExists != 0 {
+			return nil
+		}
+		if found {
+			return fmt.Errorf("open %s: the file exists", f.path)
+		}
+	}
+	var err error
+	f.writer, err = f.bridge.store.Create(ctx, volume, name)
+	return err
+}
+
+//export sluiceRead
+func sluiceRead(handle C.uintptr_t, buffer unsafe.Pointer, n, offset C.int64_t, outErr *C.sluice_error) {
+	f := cgo.Handle(handle).Value().(*openFile)
+	ctx := f.bridge.context(f.client)
+	guardPanic(ctx, outErr, func() error {
+		if f.file == nil {
+			return fmt.Errorf("read %s: reading while writing is %w", f.path, errUnsupported)
+		}
+		return f.bridge.store.ReadAt(ctx, f.file, unsafe.Slice((*byte)(buffer), int(n)), int64(offset))
+	})
+}
+
+//export sluiceWrite
+func sluiceWrite(handle C.uintptr_t, buffer unsafe.Pointer, n C.int64_t, outErr *C.sluice_error) {
+	f := cgo.Handle(handle).Value().(*openFile)
+	ctx := f.bridge.context(f.client)
+	guardPanic(ctx, outErr, func() error {
+		if f.writer == nil {
+			return fmt.Errorf("write %s: the file is open for reading", f.path)
+		}
+		return f.writer.Write(ctx, unsafe.Slice((*byte)(buffer), int(n)))
+	})
+}
+
+// sluiceClose publishes a file that was written.
+//
+//export sluiceClose
+func sluiceClose(handle C.uintptr_t, outErr *C.sluice_error) {
+	f := cgo.Handle(handle).Value().(*openFile)
+	if f.writer == nil {
+		return
+	}
+	ctx := f.bridge.context(f.client)
+	guardPanic(ctx, outErr, func() error {
+		_, err := f.writer.Close(ctx)
+		return err
+	})
+}
+
+// sluiceDestroy frees the handle; a write that was not closed leaves nothing.
+//
+//export sluiceDestroy
+func sluiceDestroy(handle C.uintptr_t) {
+	h := cgo.Handle(handle)
+	if f := h.Value().(*openFile); f.writer != nil {
+		f.writer.Abort()
+	}
+	h.Delete()
+}
+
+//export sluiceExists
+func sluiceExists(store, client C.uintptr_t, path *C.char, n C.size_t, outErr *C.sluice_error) C.int {
+	found := false
+	call(store, client, path, n, outErr, func(ctx context.Context, b *Bridge, volume, name string) (err error) {
+		if name != "" && !strings.HasSuffix(name, "/") {
+			found, err = b.store.Exists(ctx, volume, name)
+		}
+		return err
+	})
+	return cBool(found)
+}
+
+//export sluiceRemove
+func sluiceRemove(store, client C.uintptr_t, path *C.char, n C.size_t, outErr *C.sluice_error) C.int {
+	removed := false
+	call(store, client, path, n, outErr, func(ctx context.Context, b *Bridge, volume, name string) error {
+		err := b.store.Remove(ctx, volume, name)
+		if errors.Is(err, ErrNotExist) {
+			return nil
+		}
+		removed = err == nil
+		return err
+	})
+	return cBool(removed)
+}
+
+//export sluiceRemovePrefix
+func sluiceRemovePrefix(store, client C.uintptr_t, path *C.char, n C.size_t, outErr *C.sluice_error) {
+	call(store, client, path, n, outErr, func(ctx context.Context, b *Bridge, volume, prefix string) error {
+		_, err := b.store.RemovePrefix(ctx, volume, prefix)
+		return err
+	})
+}
+
+//export sluiceMove
+func sluiceMove(store, client C.uintptr_t, from *C.char, fromLen C.size_t, to *C.char, toLen C.size_t, outErr *C.sluice_error) {
+	call(store, client, from, fromLen, outErr, func(ctx context.Context, b *Bridge, volume, name string) error {
+		toVolume, toName, err := SplitURL(C.GoStringN(to, C.int(toLen)))
+		if err != nil {
+			return err
+		}
+		if toVolume != volume {
+			return fmt.Errorf("move to %s: cannot move files between volumes", C.GoStringN(to, C.int(toLen)))
+		}
+		return b.store.Rename(ctx, volume, name, toName)
+	})
+}
+
+//export sluiceList
+func sluiceList(store, client C.uintptr_t, prefix *C.char, n C.size_t, limit C.int64_t, length *C.size_t, outErr *C.sluice_error) *C.char {
+	return urls(store, client, prefix, n, length, outErr, func(ctx context.Context, b *Bridge, volume, name string) ([]string, error) {
+		return b.store.List(ctx, volume, name, int(limit))
+	})
+}
+
+//export sluiceGlob
+func sluiceGlob(store, client C.uintptr_t, pattern *C.char, n C.size_t, length *C.size_t, outErr *C.sluice_error) *C.char {
+	return urls(store, client, pattern, n, length, outErr, func(ctx context.Context, b *Bridge, volume, name string) ([]string, error) {
+		return b.store.Glob(ctx, volume, name)
+	})
+}
+
+// urls finds paths of one volume and hands them to C++ as URLs that each end in a NUL, which no path can hold.
+func urls(store, client C.uintptr_t, path *C.char, n C.size_t, length *C.size_t, outErr *C.sluice_error,
+	find func(ctx context.Context, b *Bridge, volume, name string) ([]string, error),
+) *C.char {
+	var text strings.Builder
+	call(store, client, path, n, outErr, func(ctx context.Context, b *Bridge, volume, name string) error {
+		found, err := find(ctx, b, volume, name)
+		for _, p := range found {
+			text.WriteString(fileURL(volume, p) + "\x00")
+		}
+		return err
+	})
+	*length = C.size_t(text.Len())
+	if text.Len() == 0 {
+		return nil
+	}
+	return (*C.char)(C.CBytes([]byte(text.String())))
+}
+
+// cBool is a Boolean for C.
+func cBool(b bool) C.int {
+	if b {
+		return 1
+	}
+	return 0
+}

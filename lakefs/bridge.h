@@ -1,0 +1,51 @@
+// The C side of bridge.go: what Go calls in bridge.cpp, and the structures that both sides share.
+#ifndef SLUICE_BRIDGE_H
+#define SLUICE_BRIDGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The DuckDB whose declarations bridge.cpp repeats. Registering with any other is refused.
+#define SLUICE_DUCKDB_VERSION "v1.5.5"
+
+// What kind of error a call ended with; the numbers are DuckDB's ExceptionType.
+enum { SLUICE_OK = 0, SLUICE_NOT_IMPLEMENTED = 11, SLUICE_IO = 28, SLUICE_INTERRUPT = 29 };
+
+// An error: its kind and a text made by malloc, which the receiver frees.
+typedef struct {
+	int kind;
+	char *text;
+} sluice_error;
+
+// An open file. handle is Go's; 0 where DuckDB asked for nothing rather than an error.
+typedef struct {
+	uintptr_t handle;
+	int64_t size;         // bytes; 0 for a file being written
+	int64_t created_at;   // microseconds since 1970
+	int64_t file_id;      // 0 for a file being written
+} sluice_file;
+
+// Registers pgvfs:// in the database, calling Go back with store. Returns an error text by malloc, or NULL.
+char *sluice_register(void *duckdb_database, uintptr_t store);
+
+// Marks a connection as a client's session and returns its ClientContext, the key that files carry; release undoes it.
+uintptr_t sluice_client_bind(void *duckdb_connection);
+void sluice_client_release(uintptr_t client);
+
+// Makes table functions of the system catalog refuse to bind for a client's session. names are separated by '\n'.
+// Returns an error text by malloc, or NULL.
+char *sluice_guard_functions(void *duckdb_database, const char *names);
+
+// Lists the databases that a prepared statement reads and modifies: "R" or "W", the name, a NUL; by malloc, with its
+// length. A text beginning with "E" is an error.
+char *sluice_statement_databases(void *duckdb_prepared_statement, size_t *length);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,473 @@
+// Declarations of the few C++ classes of DuckDB that bridge.cpp needs and DuckDB's C API does not offer. They are
+// written for exactly one version, named below: each class repeats the members and the order of the virtual functions
+// of that version. Names and parameter types are DuckDB's own, because the linker finds the functions by them.
+//
+// abi/layout.inc lists what must agree with DuckDB's real headers, and .ci/abi compares it (sizes, offsets, places of
+// virtual functions, numbers of enumerations). Bump the version only together with a clean run of that check.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#define SLUICE_DUCKDB_VERSION "v1.5.5"
+
+namespace duckdb {
+
+using std::string;
+using idx_t = uint64_t;
+
+class ClientContext;
+class DatabaseInstance;
+class FileOpener;
+class FileSystem;
+class MultiFileList;
+class PreparedStatementData;
+struct FileGlobInput;
+struct TableFunctionBindInput;
+
+// ---- wrappers round the standard library ----
+
+template <class T, class D = std::default_delete<T>, bool SAFE = true>
+class unique_ptr : public std::unique_ptr<T, D> {
+public:
+	using std::unique_ptr<T, D>::unique_ptr;
+};
+
+template <class T, bool SAFE = true>
+class shared_ptr {
+public:
+	T *get() const { return internal.get(); }
+
+private:
+	std::shared_ptr<T> internal;
+};
+
+// Has a constructor and nothing else of its own: passed and returned in a register, as in DuckDB.
+template <class T, bool SAFE = true>
+class optional_ptr {
+public:
+	optional_ptr() noexcept : ptr(nullptr) {}
+	optional_ptr(T *p) : ptr(p) {}
+	T *get() const { return ptr; }
+
+private:
+	T *ptr;
+};
+
+template <class T, bool SAFE = true, class A = std::allocator<T>>
+class vector : public std::vector<T, A> {
+public:
+	using std::vector<T, A>::vector;
+};
+
+class optional_idx {
+	idx_t index = idx_t(-1);
+};
+
+// ---- exceptions ----
+
+enum class ExceptionType : uint8_t { IO = 28, INTERRUPT = 29, PERMISSION = 34 };
+
+class Exception : public std::runtime_error {
+public:
+	Exception(ExceptionType type, const string &message);
+};
+
+class IOException : public Exception {
+public:
+	explicit IOException(const string &message);
+};
+
+class InterruptException : public Exception {
+public:
+	InterruptException();
+};
+
+class PermissionException : public Exception {
+public:
+	explicit PermissionException(const string &message);
+};
+
+// ---- files ----
+
+enum class FileCompressionType : uint8_t { AUTO_DETECT = 0, UNCOMPRESSED = 1 };
+enum class FileLockType : uint8_t { NO_LOCK = 0 };
+enum class CachingMode : uint8_t { NO_CACHING = 2 };
+enum class FileType { FILE_TYPE_REGULAR, FILE_TYPE_DIR, FILE_TYPE_FIFO, FILE_TYPE_SOCKET, FILE_TYPE_LINK, FILE_TYPE_BLOCKDEV, FILE_TYPE_CHARDEV, FILE_TYPE_INVALID };
+
+struct timestamp_t {
+	int64_t value; // microseconds since 1970
+	timestamp_t() = default;
+	explicit constexpr timestamp_t(int64_t micros) : value(micros) {}
+};
+
+class FileOpenFlags {
+public:
+	static constexpr idx_t FILE_FLAGS_READ = 1 << 0;
+	static constexpr idx_t FILE_FLAGS_WRITE = 1 << 1;
+	static constexpr idx_t FILE_FLAGS_FILE_CREATE = 1 << 3;
+	static constexpr idx_t FILE_FLAGS_FILE_CREATE_NEW = 1 << 4;
+	static constexpr idx_t FILE_FLAGS_APPEND = 1 << 5;
+	static constexpr idx_t FILE_FLAGS_NULL_IF_NOT_EXISTS = 1 << 7;
+	static constexpr idx_t FILE_FLAGS_EXCLUSIVE_CREATE = 1 << 9;
+	static constexpr idx_t FILE_FLAGS_NULL_IF_EXISTS = 1 << 10;
+
+	bool has(idx_t flag) const { return (flags & flag) != 0; }
+
+private:
+	idx_t flags = 0;
+	FileLockType lock = FileLockType::NO_LOCK;
+	CachingMode caching_mode = CachingMode::NO_CACHING;
+	FileCompressionType compression = FileCompressionType::UNCOMPRESSED;
+};
+
+enum class LogicalTypeId : uint8_t { INVALID = 0 };
+enum class PhysicalType : uint8_t { INVALID = 255 };
+struct ExtraTypeInfo;
+struct ExtraValueInfo;
+
+struct LogicalType {
+	LogicalTypeId id_;
+	PhysicalType physical_type_;
+	shared_ptr<ExtraTypeInfo> type_info_;
+};
+
+class Value {
+public:
+	LogicalType type_;
+	bool is_null;
+	union Val {
+		struct { uint64_t lower; int64_t upper; } hugeint;
+	} value_;
+	shared_ptr<ExtraValueInfo> value_info_;
+};
+
+struct FileMetadata {
+	int64_t file_size = -1;
+	timestamp_t last_modification_time = timestamp_t(-INT64_MAX);
+	FileType file_type = FileType::FILE_TYPE_INVALID;
+	std::unordered_map<string, Value> extended_file_info;
+};
+
+struct ExtendedOpenFileInfo {
+	std::unordered_map<string, Value> options;
+};
+
+struct OpenFileInfo {
+	OpenFileInfo() = default;
+	OpenFileInfo(string p) : path(std::move(p)) {}
+	string path;
+	shared_ptr<ExtendedOpenFileInfo> extended_info;
+};
+
+// Passed by value, so its members count: two references that may be null.
+class QueryContext {
+	optional_ptr<ClientContext> context;
+};
+
+class Logger;
+
+struct FileHandle {
+	FileHandle(FileSystem &fs, string path, FileOpenFlags flags);
+	FileHandle(const FileHandle &) = delete;
+	virtual ~FileHandle();
+	virtual idx_t GetProgress();
+	virtual FileCompressionType GetFileCompressionType();
+	virtual void Close() = 0;
+
+	FileSystem &file_system;
+	string path;
+	FileOpenFlags flags;
+	shared_ptr<Logger> logger;
+};
+
+class FileOpener {
+public:
+	static optional_ptr<ClientContext> TryGetClientContext(optional_ptr<FileOpener> opener);
+};
+
+// The order of the virtual functions is the order of the table of functions.
+class FileSystem {
+public:
+	virtual ~FileSystem();
+
+	virtual unique_ptr<FileHandle> OpenFile(const string &path, FileOpenFlags flags, optional_ptr<FileOpener> opener = nullptr);
+	virtual void Read(FileHandle &handle, void *buffer, int64_t nr_bytes, idx_t location);
+	virtual void Write(FileHandle &handle, void *buffer, int64_t nr_bytes, idx_t location);
+	virtual int64_t Read(FileHandle &handle, void *buffer, int64_t nr_bytes);
+	virtual int64_t Write(FileHandle &handle, void *buffer, int64_t nr_bytes);
+	virtual bool Trim(FileHandle &handle, idx_t offset_bytes, idx_t length_bytes);
+	virtual int64_t GetFileSize(FileHandle &handle);
+	virtual timestamp_t GetLastModifiedTime(FileHandle &handle);
+	virtual string GetVersionTag(FileHandle &handle);
+	virtual FileType GetFileType(FileHandle &handle);
+	virtual FileMetadata Stats(FileHandle &handle);
+	virtual void Truncate(FileHandle &handle, int64_t new_size);
+	virtual bool DirectoryExists(const string &directory, optional_ptr<FileOpener> opener = nullptr);
+	virtual void CreateDirectory(const string &directory, optional_ptr<FileOpener> opener = nullptr);
+	virtual void CreateDirectoriesRecursive(const string &path, optional_ptr<FileOpener> opener = nullptr);
+	virtual void RemoveDirectory(const string &directory, optional_ptr<FileOpener> opener = nullptr);
+	virtual bool ListFiles(const string &directory, const std::function<void(const string &, bool)> &callback, FileOpener *opener = nullptr);
+	virtual void MoveFile(const string &source, const string &target, optional_ptr<FileOpener> opener = nullptr);
+	virtual bool FileExists(const string &filename, optional_ptr<FileOpener> opener = nullptr);
+	virtual bool IsPipe(const string &filename, optional_ptr<FileOpener> opener = nullptr);
+	virtual void RemoveFile(const string &filename, optional_ptr<FileOpener> opener = nullptr);
+	virtual bool TryRemoveFile(const string &filename, optional_ptr<FileOpener> opener = nullptr);
+	virtual void RemoveFiles(const vector<string> &filenames, optional_ptr<FileOpener> opener = nullptr);
+	virtual void FileSync(FileHandle &handle);
+	virtual string GetHomeDirectory();
+	virtual string ExpandPath(const string &path);
+	virtual string PathSeparator(const string &path);
+	virtual bool IsPathAbsolute(const string &path);
+	virtual vector<OpenFileInfo> Glob(const string &path, FileOpener *opener = nullptr);
+	virtual void RegisterSubSystem(unique_ptr<FileSystem> sub_fs);
+	virtual void RegisterSubSystem(FileCompressionType compression_type, unique_ptr<FileSystem> fs);
+	virtual void UnregisterSubSystem(const string &name);
+	virtual unique_ptr<FileSystem> ExtractSubSystem(const string &name);
+	virtual vector<string> ListSubSystems();
+	virtual bool CanHandleFile(const string &fpath);
+	virtual void Seek(FileHandle &handle, idx_t location);
+	virtual void Reset(FileHandle &handle);
+	virtual idx_t SeekPosition(FileHandle &handle);
+	virtual bool IsManuallySet();
+	virtual bool CanSeek();
+	virtual bool OnDiskFile(FileHandle &handle);
+	virtual unique_ptr<FileHandle> OpenCompressedFile(QueryContext context, unique_ptr<FileHandle> handle, bool write);
+	virtual bool IsLocalFileSystem() const;
+	virtual string GetName() const = 0;
+	virtual void SetDisabledFileSystems(const vector<string> &names);
+	virtual bool SubSystemIsDisabled(const string &name);
+	virtual bool IsDisabledForPath(const string &path);
+	virtual string CanonicalizePath(const string &path, optional_ptr<FileOpener> opener = nullptr);
+
+	// Protected in DuckDB; access does not change names or places.
+	virtual unique_ptr<FileHandle> OpenFileExtended(const OpenFileInfo &path, FileOpenFlags flags, optional_ptr<FileOpener> opener);
+	virtual bool SupportsOpenFileExtended() const;
+	virtual bool ListFilesExtended(const string &directory, const std::function<void(OpenFileInfo &info)> &callback, optional_ptr<FileOpener> opener);
+	virtual bool SupportsListFilesExtended() const;
+	virtual unique_ptr<MultiFileList> GlobFilesExtended(const string &path, const FileGlobInput &input, optional_ptr<FileOpener> opener = nullptr);
+	virtual bool SupportsGlobExtended() const;
+};
+
+// ---- handles of the C API ----
+
+class DuckDB {
+public:
+	shared_ptr<DatabaseInstance> instance;
+	FileSystem &GetFileSystem();
+};
+
+// What a duckdb_database points to.
+struct DatabaseWrapper {
+	shared_ptr<DuckDB> database;
+};
+
+// What a duckdb_connection points to.
+class Connection {
+public:
+	shared_ptr<ClientContext> context;
+};
+
+enum class QueryResultOutputType : uint8_t { FORCE_MATERIALIZED, ALLOW_STREAMING };
+enum class StatementReturnType : uint8_t { QUERY_RESULT, CHANGED_ROWS, NOTHING };
+
+struct DatabaseModificationType {
+	idx_t value;
+};
+
+struct StatementProperties {
+	struct CatalogIdentity {
+		idx_t catalog_oid;
+		optional_idx catalog_version;
+	};
+	struct ModificationInfo {
+		CatalogIdentity identity;
+		DatabaseModificationType modifications;
+	};
+	std::unordered_map<string, CatalogIdentity> read_databases;
+	std::unordered_map<string, ModificationInfo> modified_databases;
+	bool requires_valid_transaction;
+	QueryResultOutputType output_type;
+	bool bound_all_parameters;
+	StatementReturnType return_type;
+	idx_t parameter_count;
+	bool always_require_rebind;
+};
+
+class PreparedStatement {
+public:
+	shared_ptr<ClientContext> context;
+	shared_ptr<PreparedStatementData> data;
+	string query;
+	bool success;
+
+	StatementProperties GetStatementProperties();
+};
+
+// Stands for a map of another value type: an empty or full std::unordered_map is as large whatever it holds.
+using any_map = std::unordered_map<string, idx_t>;
+
+// What a duckdb_prepared_statement points to, as far as it is needed.
+struct PreparedStatementWrapper {
+	any_map values;
+	unique_ptr<PreparedStatement> statement;
+};
+
+// ---- table functions in the catalog ----
+
+enum class CatalogType : uint8_t { TABLE_FUNCTION_ENTRY = 25 };
+
+class Catalog;
+class CatalogSet;
+class SchemaCatalogEntry;
+struct FunctionDescription;
+
+template <class V>
+class InsertionOrderPreservingMap {
+	vector<std::pair<string, V>> map;
+	any_map map_idx;
+};
+
+class LogicalDependencyList {
+	std::unordered_set<string> set;
+};
+
+// Never made or destroyed here, only looked into.
+class CatalogEntry {
+public:
+	CatalogEntry() = delete;
+	virtual ~CatalogEntry();
+
+	idx_t oid;
+	CatalogType type;
+	optional_ptr<CatalogSet> set;
+	string name;
+	bool deleted;
+	bool temporary;
+	bool internal;
+	std::atomic<idx_t> timestamp;
+	Value comment;
+	InsertionOrderPreservingMap<string> tags;
+
+private:
+	std::unique_ptr<CatalogEntry> child;
+	optional_ptr<CatalogEntry> parent;
+};
+
+class InCatalogEntry : public CatalogEntry {
+public:
+	~InCatalogEntry() override;
+	Catalog &catalog;
+};
+
+class StandardEntry : public InCatalogEntry {
+public:
+	~StandardEntry() override;
+	SchemaCatalogEntry &schema;
+	LogicalDependencyList dependencies;
+};
+
+class FunctionEntry : public StandardEntry {
+public:
+	~FunctionEntry() override;
+	string alias_of;
+	vector<FunctionDescription *> descriptions;
+};
+
+class Function {
+public:
+	Function() = delete;
+	virtual ~Function();
+	string name;
+	string extra_info;
+	string catalog_name;
+	string schema_name;
+};
+
+class SimpleFunction : public Function {
+public:
+	~SimpleFunction() override;
+	vector<LogicalType> arguments;
+	vector<LogicalType> original_arguments;
+	LogicalType varargs;
+	virtual string ToString() const;
+};
+
+class SimpleNamedParameterFunction : public SimpleFunction {
+public:
+	~SimpleNamedParameterFunction() override;
+	any_map named_parameters;
+};
+
+// Stands for a unique_ptr of a class of which nothing is known here. It has a destructor so that it is returned in
+// memory, as a unique_ptr is; it owns nothing because it is only ever handed on.
+struct Returned {
+	~Returned() {}
+	void *pointer;
+};
+
+using table_function_bind_t = Returned (*)(ClientContext &, TableFunctionBindInput &, vector<LogicalType> &, vector<string> &);
+using table_function_bind_replace_t = Returned (*)(ClientContext &, TableFunctionBindInput &);
+using table_function_bind_operator_t = Returned (*)(ClientContext &, TableFunctionBindInput &, idx_t, vector<string> &);
+struct FunctionPointer;      // the callbacks that are not touched, as pointers
+struct TableFunctionInfo;
+enum class OrderPreservationType : uint8_t { INSERTION_ORDER };
+enum class TableFunctionInitialization { INITIALIZE_ON_EXECUTE };
+
+class TableFunction : public SimpleNamedParameterFunction {
+public:
+	table_function_bind_t bind;
+	table_function_bind_replace_t bind_replace;
+	table_function_bind_operator_t bind_operator;
+	FunctionPointer *init_global, *init_local, *function, *in_out_function, *in_out_function_final;
+	FunctionPointer *statistics, *statistics_extended, *dependency, *cardinality, *rows_scanned, *get_metrics;
+	FunctionPointer *pushdown_complex_filter, *pushdown_expression, *to_string, *dynamic_to_string;
+	FunctionPointer *table_scan_progress, *get_partition_data, *get_bind_info, *type_pushdown;
+	FunctionPointer *get_multi_file_reader, *supports_pushdown_type, *supports_pushdown_extract;
+	FunctionPointer *get_partition_info, *get_partition_stats, *get_virtual_columns, *get_row_id_columns;
+	FunctionPointer *set_scan_order, *serialize, *deserialize;
+	bool verify_serialization, projection_pushdown, filter_pushdown, filter_prune, sampling_pushdown, late_materialization;
+	shared_ptr<TableFunctionInfo> function_info;
+	OrderPreservationType order_preservation_type;
+	TableFunctionInitialization global_initialization;
+};
+
+template <class T>
+class FunctionSet {
+public:
+	FunctionSet() = delete;
+	string name;
+	vector<T> functions;
+};
+
+class TableFunctionSet : public FunctionSet<TableFunction> {};
+
+class TableFunctionCatalogEntry : public FunctionEntry {
+public:
+	TableFunctionSet functions;
+};
+
+class ExtensionInfo;
+
+class ExtensionLoader {
+public:
+	ExtensionLoader(DatabaseInstance &db, const string &extension_name);
+	optional_ptr<CatalogEntry> TryGetTableFunction(const string &name);
+
+private:
+	DatabaseInstance &db;
+	string extension_name;
+	string extension_description;
+	optional_ptr<ExtensionInfo> extension_info;
+};
+
+} // namespace duckdb

@@ -1,0 +1,57 @@
+// Package embeddedtest gives a test an embedded PostgreSQL of its own.
+package embeddedtest
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"sluice/lakefs/embedded"
+)
+
+const (
+	startMax = time.Minute // on a busy machine, programs to fetch included
+	stopMax  = 20 * time.Second
+)
+
+// Start runs a server with an empty database `lake` until the test's end. Its data would not survive a power cut, which
+// no test causes: that is what makes it start in a second.
+func Start(tb testing.TB) *embedded.Server {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startMax)
+	defer cancel()
+	s, err := embedded.Start(ctx, embedded.Options{
+		Dir:    Dir(tb),
+		Params: map[string]string{"fsync": "off", "synchronous_commit": "off", "shared_buffers": "128MB"},
+		Logger: zerolog.New(zerolog.NewTestWriter(tb)).Level(zerolog.WarnLevel),
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stopMax)
+		defer cancel()
+		if err := s.Stop(ctx); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
+}
+
+// Dir is an empty directory that every user may pass through. A server of root's runs as somebody else, whom
+// testing.TB's TempDir locks out.
+func Dir(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "sluice-test-")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o711); err != nil {
+		tb.Fatal(err)
+	}
+	return dir
+}
