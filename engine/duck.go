@@ -59,36 +59,19 @@ func (c *duckConn) watch(ctx context.Context) (stop func()) {
 
 // exec runs SQL of our own that returns nothing of interest.
 func (c *duckConn) exec(ctx context.Context, sql string) error {
-	defer c.watch(ctx)()
 	var res mapping.Result
-	state := mapping.Query(c.conn, sql, &res)
-	defer mapping.DestroyResult(&res)
-	if state == mapping.StateError {
-		return duckErrorOf(&res)
+	if err := c.query(ctx, sql, &res); err != nil {
+		return err
 	}
+	mapping.DestroyResult(&res)
 	return nil
 }
 
 // text runs SQL of our own that returns one VARCHAR, or "" when it returns no row or NULL.
 func (c *duckConn) text(ctx context.Context, sql string) (string, error) {
-	defer c.watch(ctx)()
-	var res mapping.Result
-	state := mapping.Query(c.conn, sql, &res)
-	defer mapping.DestroyResult(&res)
-	if state == mapping.StateError {
-		return "", duckErrorOf(&res)
-	}
-	chunk := mapping.FetchChunk(res)
-	if chunk.Ptr == nil {
-		return "", nil
-	}
-	defer mapping.DestroyDataChunk(&chunk)
-	if mapping.DataChunkGetSize(chunk) == 0 {
-		return "", nil
-	}
-	t := mapping.ColumnLogicalType(&res, 0)
-	defer mapping.DestroyLogicalType(&t)
-	return vectorString(mapping.DataChunkGetVector(chunk, 0), 0), nil
+	var out string
+	err := c.rows(ctx, sql, func(row []string) { out = row[0] })
+	return out, err
 }
 
 // prepare binds sql without running it. The statement must be destroyed with mapping.DestroyPrepare.
@@ -120,6 +103,17 @@ func (c *duckConn) run(ctx context.Context, p mapping.PreparedStatement, res *ma
 	return nil
 }
 
+// query runs SQL that has no parameters; its rows are all in memory. The result must be destroyed.
+func (c *duckConn) query(ctx context.Context, sql string, res *mapping.Result) error {
+	defer c.watch(ctx)()
+	if mapping.Query(c.conn, sql, res) == mapping.StateError {
+		err := duckErrorOf(res)
+		mapping.DestroyResult(res)
+		return err
+	}
+	return nil
+}
+
 // fetch returns the next chunk of a streaming result, or false at its end. The chunk must be destroyed.
 func (c *duckConn) fetch(ctx context.Context, res *mapping.Result) (mapping.DataChunk, bool, error) {
 	defer c.watch(ctx)()
@@ -138,23 +132,20 @@ func (c *duckConn) fetch(ctx context.Context, res *mapping.Result) (mapping.Data
 	}
 }
 
-// rows fetches every chunk of a small result of our own and calls each with every row's VARCHAR columns.
+// rows runs SQL of our own and calls each with every row's VARCHAR columns.
 func (c *duckConn) rows(ctx context.Context, sql string, each func(row []string)) error {
-	defer c.watch(ctx)()
 	var res mapping.Result
-	state := mapping.Query(c.conn, sql, &res)
-	defer mapping.DestroyResult(&res)
-	if state == mapping.StateError {
-		return duckErrorOf(&res)
+	if err := c.query(ctx, sql, &res); err != nil {
+		return err
 	}
+	defer mapping.DestroyResult(&res)
 	for {
-		chunk := mapping.FetchChunk(res)
-		if chunk.Ptr == nil {
-			return nil
+		chunk, ok, err := c.fetch(ctx, &res)
+		if err != nil || !ok {
+			return err
 		}
-		n, columns := mapping.DataChunkGetSize(chunk), mapping.DataChunkGetColumnCount(chunk)
-		for r := range uint64(n) {
-			row := make([]string, columns)
+		for r := range uint64(mapping.DataChunkGetSize(chunk)) {
+			row := make([]string, mapping.DataChunkGetColumnCount(chunk))
 			for i := range row {
 				row[i] = vectorString(mapping.DataChunkGetVector(chunk, mapping.IdxT(i)), r)
 			}

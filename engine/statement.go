@@ -365,18 +365,18 @@ func (st *Statement) runAlone(x *execution) (*Result, error) {
 
 // stream starts the statement in DuckDB. A count of changed rows is read at once; rows are left to the result.
 func (st *Statement) stream(x *execution) (*Result, error) {
-	r := &Result{s: st.s, x: x, st: st, tag: st.stmt.Tag, columns: st.columns, counted: countedTags[st.stmt.Tag]}
+	r := &Result{s: st.s, x: x, st: st, tag: st.stmt.Tag, columns: st.rowColumns(), counted: countedTags[st.stmt.Tag]}
 	if err := st.s.conn.run(x.ctx, st.prepared, &r.res); err != nil {
 		return nil, err
 	}
 	r.live, st.s.active = true, r
-	if st.columns != nil {
-		if n := int(mapping.ColumnCount(&r.res)); n != len(st.columns) {
+	if r.columns != nil {
+		if n := int(mapping.ColumnCount(&r.res)); n != len(r.columns) {
 			r.discard()
 			return nil, pgerr.New(pgerrcode.FeatureNotSupported, "cached plan must not change result type")
 		}
-		for i := range st.columns {
-			r.chunk.Columns = append(r.chunk.Columns, newVector(st.columns[i].Type))
+		for i := range r.columns {
+			r.chunk.Columns = append(r.chunk.Columns, newVector(r.columns[i].Type))
 		}
 		return r, nil
 	}
@@ -386,11 +386,20 @@ func (st *Statement) stream(x *execution) (*Result, error) {
 		if err != nil || !ok {
 			return r, err
 		}
-		if mapping.ResultReturnType(r.res) == mapping.ResultTypeChangedRows {
+		// CREATE TABLE AS has the tag SELECT and returns its count without saying that it is one.
+		if mapping.ResultReturnType(r.res) == mapping.ResultTypeChangedRows || r.counted {
 			r.count += *(*int64)(mapping.VectorGetData(mapping.DataChunkGetVector(chunk, 0)))
 		}
 		mapping.DestroyDataChunk(&chunk)
 	}
+}
+
+// rowColumns are the columns of the rows that DuckDB returns, which a COPY TO sends as its data.
+func (st *Statement) rowColumns() []pgcodec.Column {
+	if st.copy != nil {
+		return st.copy.Columns
+	}
+	return st.columns
 }
 
 // countedTags are the command tags that end in a number of rows (manual, 55.7 "CommandComplete").

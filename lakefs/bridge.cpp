@@ -1,333 +1,93 @@
-// The one place where Sluice meets DuckDB's C++: a FileSystem for pgvfs://, a guard on table functions, and the
-// databases of a prepared statement. DuckDB's C API has none of the three.
+// The one place where Sluice meets DuckDB's C++: a file system for pgvfs://, a guard on table functions, and the
+// databases of a prepared statement. DuckDB's C API has none of the three. What is known of DuckDB is in duckdb.hpp.
 //
-// The declarations of namespace duckdb below repeat the parts of DuckDB v1.5.5's headers that cross the boundary:
-// virtual functions in their order, fields in theirs, names as they are mangled. They are tied to that version, which
-// sluice_register checks; .ci/abi compiles this file's layout against the real headers and compares. A function whose
-// name or parameters changed does not link.
-//
-// Go is called through the functions that bridge.go exports; they neither panic nor throw across the boundary. No
-// exception leaves the functions of bridge.h.
+// Go is called through the functions that bridge.go exports, which do not panic. What they fail with is thrown here as
+// DuckDB's own exception; no exception leaves the functions of bridge.h.
+
+#include "duckdb.hpp"
 
 #include "bridge.h"
 
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <memory>
 #include <mutex>
 #include <shared_mutex>
-#include <stdexcept>
-#include <string>
-#include <unordered_map>
-#include <unordered_set>
-#include <utility>
-#include <vector>
 
 #include "_cgo_export.h"
-
-namespace duckdb {
-
-using idx_t = uint64_t;
-using std::string;
-
-// --- wrappers of the standard library, by their template parameters ---
-
-template <class T, bool SAFE = true>
-class optional_ptr {
-public:
-	optional_ptr(T *p = nullptr) : ptr(p) {
-	}
-	T *get() const {
-		return ptr;
-	}
-
-private:
-	T *ptr;
-};
-
-template <class T, class DELETER = std::default_delete<T>, bool SAFE = true>
-class unique_ptr : public std::unique_ptr<T, DELETER> {
-public:
-	using std::unique_ptr<T, DELETER>::unique_ptr;
-};
-
-template <class T, bool SAFE = true, class ALLOCATOR = std::allocator<T>>
-class vector : public std::vector<T, ALLOCATOR> {};
-
-template <class T, bool SAFE = true>
-class shared_ptr {
-public:
-	T *get() const {
-		return internal.get();
-	}
-
-private:
-	std::shared_ptr<T> internal;
-};
-
-// --- errors ---
-
-enum class ExceptionType : uint8_t { NOT_IMPLEMENTED = 11, IO = 28, INTERRUPT = 29, PERMISSION = 34 };
-
-class Exception : public std::runtime_error {
-public:
-	Exception(ExceptionType type, const string &message);
-};
-
-// --- files ---
-
-class ClientContext;
-class DatabaseInstance;
-class FileSystem;
-class Logger;
-class QueryContext;
-class MultiFileList;
-struct FileGlobInput;
-struct FileMetadata;
-struct LogicalType;
-
-class FileOpener {
-public:
-	static optional_ptr<ClientContext> TryGetClientContext(optional_ptr<FileOpener> opener);
-};
-
-enum class FileType { FILE_TYPE_REGULAR };
-enum class FileCompressionType : uint8_t {};
-
-struct timestamp_t {
-	int64_t value;
-};
-
-struct FileOpenFlags {
-	static constexpr idx_t READ = 1 << 0, WRITE = 1 << 1, FILE_CREATE = 1 << 3, FILE_CREATE_NEW = 1 << 4, APPEND = 1 << 5,
-	                       NULL_IF_NOT_EXISTS = 1 << 7, EXCLUSIVE_CREATE = 1 << 9, NULL_IF_EXISTS = 1 << 10;
-	idx_t flags;
-	uint8_t lock, caching_mode, compression;
-};
-
-struct ExtendedOpenFileInfo;
-
-struct OpenFileInfo {
-	OpenFileInfo(string p) : path(std::move(p)) {
-	}
-	string path;
-	shared_ptr<ExtendedOpenFileInfo> extended_info;
-};
-
-struct FileHandle {
-	FileHandle(FileSystem &file_system, string path, FileOpenFlags flags);
-	virtual ~FileHandle();
-	virtual idx_t GetProgress();
-	virtual FileCompressionType GetFileCompressionType();
-	virtual void Close() = 0;
-
-	FileSystem &file_system;
-	string path;
-	FileOpenFlags flags;
-	shared_ptr<Logger> logger;
-};
-
-class FileSystem {
-public:
-	virtual ~FileSystem();
-	virtual unique_ptr<FileHandle> OpenFile(const string &path, FileOpenFlags flags, optional_ptr<FileOpener> opener);
-	virtual void Read(FileHandle &handle, void *buffer, int64_t nr_bytes, idx_t location);
-	virtual void Write(FileHandle &handle, void *buffer, int64_t nr_bytes, idx_t location);
-	virtual int64_t Read(FileHandle &handle, void *buffer, int64_t nr_bytes);
-	virtual int64_t Write(FileHandle &handle, void *buffer, int64_t nr_bytes);
-	virtual bool Trim(FileHandle &handle, idx_t offset_bytes, idx_t length_bytes);
-	virtual int64_t GetFileSize(FileHandle &handle);
-	virtual timestamp_t GetLastModifiedTime(FileHandle &handle);
-	virtual string GetVersionTag(FileHandle &handle);
-	virtual FileType GetFileType(FileHandle &handle);
-	virtual FileMetadata Stats(FileHandle &handle);
-	virtual void Truncate(FileHandle &handle, int64_t new_size);
-	virtual bool DirectoryExists(const string &directory, optional_ptr<FileOpener> opener);
-	virtual void CreateDirectory(const string &directory, optional_ptr<FileOpener> opener);
-	virtual void CreateDirectoriesRecursive(const string &path, optional_ptr<FileOpener> opener);
-	virtual void RemoveDirectory(const string &directory, optional_ptr<FileOpener> opener);
-	virtual bool ListFiles(const string &directory, const std::function<void(const string &, bool)> &callback,
-	                       FileOpener *opener);
-	virtual void MoveFile(const string &source, const string &target, optional_ptr<FileOpener> opener);
-	virtual bool FileExists(const string &filename, optional_ptr<FileOpener> opener);
-	virtual bool IsPipe(const string &filename, optional_ptr<FileOpener> opener);
-	virtual void RemoveFile(const string &filename, optional_ptr<FileOpener> opener);
-	virtual bool TryRemoveFile(const string &filename, optional_ptr<FileOpener> opener);
-	virtual void RemoveFiles(const vector<string> &filenames, optional_ptr<FileOpener> opener);
-	virtual void FileSync(FileHandle &handle);
-	virtual string GetHomeDirectory();
-	virtual string ExpandPath(const string &path);
-	virtual string PathSeparator(const string &path);
-	virtual bool IsPathAbsolute(const string &path);
-	virtual vector<OpenFileInfo> Glob(const string &path, FileOpener *opener);
-	virtual void RegisterSubSystem(unique_ptr<FileSystem> sub_fs);
-	virtual void RegisterSubSystem(FileCompressionType compression_type, unique_ptr<FileSystem> fs);
-	virtual void UnregisterSubSystem(const string &name);
-	virtual unique_ptr<FileSystem> ExtractSubSystem(const string &name);
-	virtual vector<string> ListSubSystems();
-	virtual bool CanHandleFile(const string &fpath);
-	virtual void Seek(FileHandle &handle, idx_t location);
-	virtual void Reset(FileHandle &handle);
-	virtual idx_t SeekPosition(FileHandle &handle);
-	virtual bool IsManuallySet();
-	virtual bool CanSeek();
-	virtual bool OnDiskFile(FileHandle &handle);
-	virtual unique_ptr<FileHandle> OpenCompressedFile(QueryContext context, unique_ptr<FileHandle> handle, bool write);
-	virtual bool IsLocalFileSystem() const;
-	virtual string GetName() const = 0;
-	virtual void SetDisabledFileSystems(const vector<string> &names);
-	virtual bool SubSystemIsDisabled(const string &name);
-	virtual bool IsDisabledForPath(const string &path);
-	virtual string CanonicalizePath(const string &path, optional_ptr<FileOpener> opener);
-
-protected:
-	virtual unique_ptr<FileHandle> OpenFileExtended(const OpenFileInfo &path, FileOpenFlags flags,
-	                                                optional_ptr<FileOpener> opener);
-	virtual bool SupportsOpenFileExtended() const;
-	virtual bool ListFilesExtended(const string &directory, const std::function<void(OpenFileInfo &info)> &callback,
-	                               optional_ptr<FileOpener> opener);
-	virtual bool SupportsListFilesExtended() const;
-	virtual unique_ptr<MultiFileList> GlobFilesExtended(const string &path, const FileGlobInput &input,
-	                                                    optional_ptr<FileOpener> opener);
-	virtual bool SupportsGlobExtended() const;
-};
-
-// --- the database, its sessions and its catalog ---
-
-class DuckDB {
-public:
-	FileSystem &GetFileSystem();
-	shared_ptr<DatabaseInstance> instance;
-};
-
-class ClientContext {
-public:
-	void RunFunctionInTransaction(const std::function<void(void)> &fun, bool requires_valid_transaction);
-};
-
-class Connection {
-public:
-	explicit Connection(DuckDB &database);
-	~Connection();
-	shared_ptr<ClientContext> context;
-
-private:
-	unsigned char rest[256]; // more than the real one has behind its first field; .ci/abi compares
-};
-
-enum class CatalogType : uint8_t { TABLE_FUNCTION_ENTRY = 25 };
-class CatalogEntry;
-
-class Catalog {
-public:
-	static Catalog &GetSystemCatalog(ClientContext &context);
-	CatalogEntry &GetEntry(ClientContext &context, CatalogType type, const string &schema, const string &name);
-};
-
-struct FunctionData {
-	virtual ~FunctionData();
-};
-struct TableFunctionBindInput;
-
-using table_function_bind_t = unique_ptr<FunctionData> (*)(ClientContext &context, TableFunctionBindInput &input,
-                                                           vector<LogicalType> &return_types, vector<string> &names);
-
-struct StatementProperties {
-	struct CatalogIdentity {
-		idx_t catalog_oid, catalog_version;
-	};
-	struct ModificationInfo {
-		CatalogIdentity identity;
-		idx_t modifications;
-	};
-	std::unordered_map<string, CatalogIdentity> read_databases;
-	std::unordered_map<string, ModificationInfo> modified_databases;
-	unsigned char rest[24];
-};
-
-class PreparedStatement {
-public:
-	StatementProperties GetStatementProperties();
-};
-
-} // namespace duckdb
 
 namespace {
 
 using namespace duckdb;
 
-// Offsets and sizes that no declaration above states; .ci/abi compares them with the real headers.
-namespace layout {
-constexpr size_t entry_functions = 368;   // TableFunctionCatalogEntry::functions
-constexpr size_t set_functions = 32;      // FunctionSet<TableFunction>::functions, behind its name
-constexpr size_t function_size = 552;     // sizeof(TableFunction)
-constexpr size_t function_name = 8;       // Function::name
-constexpr size_t function_bind = 264;     // TableFunction::bind
-constexpr size_t function_replace = 272;  // TableFunction::bind_replace
-constexpr size_t function_operator = 280; // TableFunction::bind_operator
-constexpr size_t prepared_statement = 56; // PreparedStatementWrapper::statement
-} // namespace layout
-
+// Copies a text for C and Go to free.
 char *copy_text(const string &text) {
 	auto *p = static_cast<char *>(malloc(text.size() + 1));
-	memcpy(p, text.c_str(), text.size() + 1);
+	if (p) {
+		memcpy(p, text.c_str(), text.size() + 1);
+	}
 	return p;
 }
 
-// Throws what a call to Go ended with.
-void check(sluice_error &err) {
-	if (err.kind == SLUICE_OK) {
-		return;
+// An error that a call to Go fills in.
+struct Outcome : sluice_error {
+	Outcome() : sluice_error {SLUICE_OK, nullptr} {
 	}
-	string text = err.text ? err.text : "unknown error";
-	free(err.text);
-	throw Exception(static_cast<ExceptionType>(err.kind), text);
+	~Outcome() {
+		free(text);
+	}
+	// Throws what the call ended with.
+	void Check() const {
+		if (kind != SLUICE_OK) {
+			throw Exception(static_cast<ExceptionType>(kind), text ? text : "pgvfs: unknown error");
+		}
+	}
+};
+
+// Go's functions take texts as a pointer and a length, and read only.
+char *bytes(const string &s) {
+	return const_cast<char *>(s.data());
 }
 
-// --- client sessions ---
+// ---- clients ----
 
 std::shared_mutex clients_mutex;
-std::unordered_set<const void *> clients; // ClientContexts of client sessions; guarded by clients_mutex
+std::unordered_set<uintptr_t> guarded_clients; // guarded by clients_mutex
 
-bool is_client(const void *context) {
+uintptr_t key_of(const ClientContext *context) {
+	return reinterpret_cast<uintptr_t>(context);
+}
+
+bool is_guarded(const ClientContext &context) {
 	std::shared_lock<std::shared_mutex> lock(clients_mutex);
-	return clients.count(context) > 0;
+	return guarded_clients.count(key_of(&context)) > 0;
 }
 
-// The session that a file is opened for, as a key that is never dereferenced; 0 for DuckDB's own.
-uintptr_t client_of(FileOpener *opener) {
-	if (!opener) {
-		return 0;
-	}
-	return reinterpret_cast<uintptr_t>(FileOpener::TryGetClientContext(optional_ptr<FileOpener>(opener)).get());
+// The client that a file is touched for; 0 for none.
+uintptr_t client_of(optional_ptr<FileOpener> opener) {
+	return opener.get() ? key_of(FileOpener::TryGetClientContext(opener).get()) : 0;
 }
 
-// --- pgvfs:// ---
+// ---- pgvfs:// ----
 
 constexpr const char *scheme = "pgvfs://";
 
+// A file that DuckDB has open. One thread at a time uses its position, as with any FileHandle.
 struct PgvfsHandle : FileHandle {
 	PgvfsHandle(FileSystem &fs, const string &path, FileOpenFlags flags, const sluice_file &opened)
 	    : FileHandle(fs, path, flags), file(opened) {
 	}
+	// A file whose writing was not closed leaves nothing: DuckDB destroys handles unclosed when a statement fails.
 	~PgvfsHandle() override {
-		if (file.handle) {
-			sluiceDestroy(file.handle); // an unfinished write leaves nothing
-		}
-	}
-	bool Writing() const {
-		return (flags.flags & FileOpenFlags::WRITE) != 0;
+		sluiceDestroy(file.handle);
 	}
 	// Publishes a file that was written.
 	void Close() override {
-		if (closed || !file.handle) {
-			return;
+		if (!closed) {
+			closed = true;
+			Outcome outcome;
+			sluiceClose(file.handle, &outcome);
+			outcome.Check();
 		}
-		closed = true;
-		sluice_error err = {SLUICE_OK, nullptr};
-		sluiceClose(file.handle, &err);
-		check(err);
 	}
 
 	sluice_file file;
@@ -335,19 +95,33 @@ struct PgvfsHandle : FileHandle {
 	bool closed = false;
 };
 
+PgvfsHandle &cast(FileHandle &handle) {
+	return static_cast<PgvfsHandle &>(handle);
+}
+
+// Directories are implied by the paths of files: making one is nothing, and one exists if a path lies under it.
 class PgvfsFileSystem : public FileSystem {
 public:
-	explicit PgvfsFileSystem(uintptr_t store_p) : store(store_p) {
+	explicit PgvfsFileSystem(uintptr_t store) : store(store) {
 	}
 	~PgvfsFileSystem() override {
 		sluiceReleaseStore(store);
 	}
 
+	string GetName() const override {
+		return "pgvfs";
+	}
+	bool CanHandleFile(const string &path) override {
+		return path.compare(0, strlen(scheme), scheme) == 0;
+	}
+
+	// -- open files --
+
 	unique_ptr<FileHandle> OpenFile(const string &path, FileOpenFlags flags, optional_ptr<FileOpener> opener) override {
 		sluice_file file = {0, 0, 0, 0};
-		sluice_error err = {SLUICE_OK, nullptr};
-		sluiceOpen(store, client_of(opener.get()), Text(path), path.size(), flags.flags, &file, &err);
-		check(err);
+		Outcome outcome;
+		sluiceOpen(store, client_of(opener), bytes(path), path.size(), flags.flags, &file, &outcome);
+		outcome.Check();
 		if (!file.handle) {
 			return unique_ptr<FileHandle>();
 		}
@@ -355,17 +129,13 @@ public:
 	}
 
 	void Read(FileHandle &handle, void *buffer, int64_t nr_bytes, idx_t location) override {
-		auto &h = static_cast<PgvfsHandle &>(handle);
-		if (nr_bytes == 0) {
-			return;
-		}
-		sluice_error err = {SLUICE_OK, nullptr};
-		sluiceRead(h.file.handle, buffer, nr_bytes, static_cast<int64_t>(location), &err);
-		check(err);
+		Outcome outcome;
+		sluiceRead(cast(handle).file.handle, buffer, nr_bytes, static_cast<int64_t>(location), &outcome);
+		outcome.Check();
 	}
 
 	int64_t Read(FileHandle &handle, void *buffer, int64_t nr_bytes) override {
-		auto &h = static_cast<PgvfsHandle &>(handle);
+		auto &h = cast(handle);
 		int64_t left = h.file.size - static_cast<int64_t>(h.position);
 		int64_t n = left < nr_bytes ? left : nr_bytes;
 		if (n <= 0) {
@@ -377,60 +147,107 @@ public:
 	}
 
 	void Write(FileHandle &handle, void *buffer, int64_t nr_bytes, idx_t location) override {
-		auto &h = static_cast<PgvfsHandle &>(handle);
-		if (location != h.position) {
-			throw Exception(ExceptionType::NOT_IMPLEMENTED, "pgvfs files are written from their beginning to their end: " + h.path);
-		}
+		Seek(handle, location);
 		Write(handle, buffer, nr_bytes);
 	}
 
 	int64_t Write(FileHandle &handle, void *buffer, int64_t nr_bytes) override {
-		auto &h = static_cast<PgvfsHandle &>(handle);
-		sluice_error err = {SLUICE_OK, nullptr};
-		sluiceWrite(h.file.handle, buffer, nr_bytes, &err);
-		check(err);
-		h.position += static_cast<idx_t>(nr_bytes);
-		h.file.size = static_cast<int64_t>(h.position);
+		auto &h = cast(handle);
+		if (h.position != static_cast<idx_t>(h.file.size)) {
+			throw Exception(ExceptionType::NOT_IMPLEMENTED, "pgvfs files are written from beginning to end: " + h.path);
+		}
+		Outcome outcome;
+		sluiceWrite(h.file.handle, buffer, nr_bytes, &outcome);
+		outcome.Check();
+		h.file.size += nr_bytes;
+		h.position = static_cast<idx_t>(h.file.size);
 		return nr_bytes;
 	}
 
+	void Seek(FileHandle &handle, idx_t location) override {
+		cast(handle).position = location;
+	}
+	void Reset(FileHandle &handle) override {
+		cast(handle).position = 0;
+	}
+	idx_t SeekPosition(FileHandle &handle) override {
+		return cast(handle).position;
+	}
+	bool CanSeek() override {
+		return true;
+	}
+	// The commit that Close makes is the only point of durability.
+	void FileSync(FileHandle &) override {
+	}
+	// False lets DuckDB cache ranges of the file and fetch whole column chunks at once.
+	bool OnDiskFile(FileHandle &) override {
+		return false;
+	}
 	int64_t GetFileSize(FileHandle &handle) override {
-		return static_cast<PgvfsHandle &>(handle).file.size;
+		return cast(handle).file.size;
 	}
 	timestamp_t GetLastModifiedTime(FileHandle &handle) override {
-		return timestamp_t {static_cast<PgvfsHandle &>(handle).file.created_at};
+		return timestamp_t(cast(handle).file.created_at);
 	}
-	// A file's bytes never change under its id, so the id says whether cached bytes are still the file's.
+	// Bytes never change under an id, so the id says whether cached ones are still the file's.
 	string GetVersionTag(FileHandle &handle) override {
-		return std::to_string(static_cast<PgvfsHandle &>(handle).file.file_id);
+		return std::to_string(cast(handle).file.file_id);
 	}
 	FileType GetFileType(FileHandle &) override {
 		return FileType::FILE_TYPE_REGULAR;
 	}
-	void FileSync(FileHandle &) override {
-		// The commit that Close makes is the only point of durability.
+	FileMetadata Stats(FileHandle &handle) override {
+		FileMetadata stats;
+		stats.file_size = GetFileSize(handle);
+		stats.last_modification_time = GetLastModifiedTime(handle);
+		stats.file_type = FileType::FILE_TYPE_REGULAR;
+		return stats;
+	}
+
+	// -- paths --
+
+	bool FileExists(const string &path, optional_ptr<FileOpener> opener) override {
+		Outcome outcome;
+		bool found = sluiceExists(store, client_of(opener), bytes(path), path.size(), &outcome) != 0;
+		outcome.Check();
+		return found;
+	}
+	void RemoveFile(const string &path, optional_ptr<FileOpener> opener) override {
+		if (!TryRemoveFile(path, opener)) {
+			throw Exception(ExceptionType::IO, "remove " + path + ": no such file");
+		}
+	}
+	bool TryRemoveFile(const string &path, optional_ptr<FileOpener> opener) override {
+		Outcome outcome;
+		bool removed = sluiceRemove(store, client_of(opener), bytes(path), path.size(), &outcome) != 0;
+		outcome.Check();
+		return removed;
+	}
+	void MoveFile(const string &source, const string &target, optional_ptr<FileOpener> opener) override {
+		Outcome outcome;
+		sluiceMove(store, client_of(opener), bytes(source), source.size(), bytes(target), target.size(), &outcome);
+		outcome.Check();
 	}
 
 	bool DirectoryExists(const string &directory, optional_ptr<FileOpener> opener) override {
-		return !List(Prefix(directory), opener.get(), 1).empty();
+		return !List(Prefix(directory), opener, 1).empty();
 	}
 	void CreateDirectory(const string &, optional_ptr<FileOpener>) override {
-		// Directories are implied by the paths of files.
 	}
 	void CreateDirectoriesRecursive(const string &, optional_ptr<FileOpener>) override {
 	}
 	void RemoveDirectory(const string &directory, optional_ptr<FileOpener> opener) override {
-		sluice_error err = {SLUICE_OK, nullptr};
+		Outcome outcome;
 		string prefix = Prefix(directory);
-		sluiceRemovePrefix(store, client_of(opener.get()), Text(prefix), prefix.size(), &err);
-		check(err);
+		sluiceRemovePrefix(store, client_of(opener), bytes(prefix), prefix.size(), &outcome);
+		outcome.Check();
 	}
-
 	// Names what is directly in the directory: files, and the first segment of deeper paths once each.
 	bool ListFiles(const string &directory, const std::function<void(const string &, bool)> &callback,
 	               FileOpener *opener) override {
-		string prefix = Prefix(directory), last;
+		string prefix = Prefix(directory);
 		auto paths = List(prefix, opener, 0);
+		std::unordered_set<string> directories; // a/b, a-1 and a/c can come in this order, so remember all
 		for (auto &path : paths) {
 			string name = path.substr(prefix.size());
 			auto slash = name.find('/');
@@ -439,73 +256,25 @@ public:
 				continue;
 			}
 			name.resize(slash);
-			if (name != last) { // paths come in order, so one directory's stand together
+			if (directories.insert(name).second) {
 				callback(name, true);
-				last = name;
 			}
 		}
 		return !paths.empty();
 	}
-
-	void MoveFile(const string &source, const string &target, optional_ptr<FileOpener> opener) override {
-		sluice_error err = {SLUICE_OK, nullptr};
-		sluiceMove(store, client_of(opener.get()), Text(source), source.size(), Text(target), target.size(), &err);
-		check(err);
-	}
-	bool FileExists(const string &filename, optional_ptr<FileOpener> opener) override {
-		sluice_error err = {SLUICE_OK, nullptr};
-		bool found = sluiceExists(store, client_of(opener.get()), Text(filename), filename.size(), &err) != 0;
-		check(err);
-		return found;
-	}
-	void RemoveFile(const string &filename, optional_ptr<FileOpener> opener) override {
-		if (!TryRemoveFile(filename, opener)) {
-			throw Exception(ExceptionType::IO, "no such file: " + filename);
-		}
-	}
-	bool TryRemoveFile(const string &filename, optional_ptr<FileOpener> opener) override {
-		sluice_error err = {SLUICE_OK, nullptr};
-		bool removed = sluiceRemove(store, client_of(opener.get()), Text(filename), filename.size(), &err) != 0;
-		check(err);
-		return removed;
-	}
-	void RemoveFiles(const vector<string> &filenames, optional_ptr<FileOpener> opener) override {
-		for (auto &filename : filenames) {
-			TryRemoveFile(filename, opener);
-		}
-	}
-
-	vector<OpenFileInfo> Glob(const string &path, FileOpener *opener) override {
-		sluice_error err = {SLUICE_OK, nullptr};
+	vector<OpenFileInfo> Glob(const string &pattern, FileOpener *opener) override {
+		Outcome outcome;
 		size_t length = 0;
-		char *found = sluiceGlob(store, client_of(opener), Text(path), path.size(), &length, &err);
-		check(err);
+		char *found = sluiceGlob(store, client_of(opener), bytes(pattern), pattern.size(), &length, &outcome);
+		outcome.Check();
 		vector<OpenFileInfo> result;
-		for (auto &p : Split(found, length)) {
-			result.push_back(OpenFileInfo(p));
+		for (auto &path : Split(found, length)) {
+			result.emplace_back(path);
 		}
 		return result;
 	}
 
-	bool CanHandleFile(const string &path) override {
-		return path.compare(0, strlen(scheme), scheme) == 0;
-	}
-	void Seek(FileHandle &handle, idx_t location) override {
-		static_cast<PgvfsHandle &>(handle).position = location;
-	}
-	void Reset(FileHandle &handle) override {
-		static_cast<PgvfsHandle &>(handle).position = 0;
-	}
-	idx_t SeekPosition(FileHandle &handle) override {
-		return static_cast<PgvfsHandle &>(handle).position;
-	}
-	bool CanSeek() override {
-		return true;
-	}
-	// False lets DuckDB cache ranges and read whole column chunks at once.
-	bool OnDiskFile(FileHandle &) override {
-		return false;
-	}
+	// Paths are names as they are: a//b and ../b are keys like any other.
 	string PathSeparator(const string &) override {
 		return "/";
 	}
@@ -516,114 +285,182 @@ public:
 		return path;
 	}
 	string CanonicalizePath(const string &path, optional_ptr<FileOpener>) override {
-		return path; // a//b and ../b are names like any other
-	}
-	string GetName() const override {
-		return "pgvfs";
+		return path;
 	}
 
 private:
-	static char *Text(const string &s) {
-		return const_cast<char *>(s.data());
-	}
 	static string Prefix(const string &directory) {
 		return !directory.empty() && directory.back() == '/' ? directory : directory + "/";
 	}
+
 	// Takes a text of NUL-ended paths apart and frees it.
 	static std::vector<string> Split(char *text, size_t length) {
+		std::unique_ptr<char, void (*)(void *)> owned(text, free);
 		std::vector<string> out;
 		for (size_t at = 0; at < length; at += out.back().size() + 1) {
 			out.emplace_back(text + at);
 		}
-		free(text);
 		return out;
 	}
-	std::vector<string> List(const string &prefix, FileOpener *opener, int64_t limit) {
-		sluice_error err = {SLUICE_OK, nullptr};
+
+	// The URLs that begin with prefix, at most limit of them; 0 for all.
+	std::vector<string> List(const string &prefix, optional_ptr<FileOpener> opener, int64_t limit) {
+		Outcome outcome;
 		size_t length = 0;
-		char *found = sluiceList(store, client_of(opener), Text(prefix), prefix.size(), limit, &length, &err);
-		check(err);
+		char *found = sluiceList(store, client_of(opener), bytes(prefix), prefix.size(), limit, &length, &outcome);
+		outcome.Check();
 		return Split(found, length);
 	}
 
-	uintptr_t store;
+	const uintptr_t store;
 };
 
-// --- the guard ---
+// ---- the guard ----
+//
+// A table function binds by up to three plain function pointers, which cannot carry data. So there is a row of
+// functions for each, all alike but for the number of the slot that holds the original. The catalog's copy of a guarded
+// function points at these; every call of it, from whatever view, macro or prepared statement, has to bind anew and so
+// comes here with the context of the connection that binds.
 
-// One overload of a guarded function. Slots are filled before any session exists and never change.
-struct GuardSlot {
-	table_function_bind_t original;
-	const char *name;
+constexpr size_t slots_max = 128;
+
+// One original. Written once, before a pointer to its guard exists; never changed, so read without a lock.
+struct Slot {
+	void *original;
+	string *name; // never freed
 };
-constexpr size_t guard_slots_max = 64;
-GuardSlot guard_slots[guard_slots_max];
-size_t guard_slots_used = 0;
-std::mutex guard_mutex; // one instance fills slots at a time
+Slot slots[slots_max];
+size_t slots_used = 0;  // guarded by slots_mutex
+std::mutex slots_mutex; // also keeps two instances from guarding at the same time
+
+// Throws if the connection is a guarded client's.
+template <size_t N>
+void admit(const ClientContext &context) {
+	if (is_guarded(context)) {
+		throw Exception(ExceptionType::PERMISSION, "permission denied for function " + *slots[N].name);
+	}
+}
 
 template <size_t N>
-unique_ptr<FunctionData> guarded_bind(ClientContext &context, TableFunctionBindInput &input,
-                                      vector<LogicalType> &return_types, vector<string> &names) {
-	if (is_client(&context)) {
-		throw Exception(ExceptionType::PERMISSION, string("permission denied for function ") + guard_slots[N].name);
-	}
-	return guard_slots[N].original(context, input, return_types, names);
+Returned guarded_bind(ClientContext &context, TableFunctionBindInput &input, vector<LogicalType> &types, vector<string> &names) {
+	admit<N>(context);
+	return reinterpret_cast<table_function_bind_t>(slots[N].original)(context, input, types, names);
 }
+
+template <size_t N>
+Returned guarded_bind_replace(ClientContext &context, TableFunctionBindInput &input) {
+	admit<N>(context);
+	return reinterpret_cast<table_function_bind_replace_t>(slots[N].original)(context, input);
+}
+
+template <size_t N>
+Returned guarded_bind_operator(ClientContext &context, TableFunctionBindInput &input, idx_t bind_index, vector<string> &names) {
+	admit<N>(context);
+	return reinterpret_cast<table_function_bind_operator_t>(slots[N].original)(context, input, bind_index, names);
+}
+
+// The guards of all slots, a row for each of the three kinds.
+struct Guards {
+	table_function_bind_t bind[slots_max];
+	table_function_bind_replace_t bind_replace[slots_max];
+	table_function_bind_operator_t bind_operator[slots_max];
+};
 
 template <size_t... N>
-table_function_bind_t guard_bind_at(size_t slot, std::index_sequence<N...>) {
-	static const table_function_bind_t binds[] = {guarded_bind<N>...};
-	return binds[slot];
+Guards make_guards(std::index_sequence<N...>) {
+	return Guards {{guarded_bind<N>...}, {guarded_bind_replace<N>...}, {guarded_bind_operator<N>...}};
 }
 
-// The slot for an original, a new one or the one that an earlier instance of this process filled.
-size_t guard_slot(table_function_bind_t original, const string &name) {
-	for (size_t i = 0; i < guard_slots_used; i++) {
-		if (guard_slots[i].original == original && name == guard_slots[i].name) {
+const Guards &guards() {
+	static const Guards all = make_guards(std::make_index_sequence<slots_max>());
+	return all;
+}
+
+// The slot of an original: the one that an earlier instance of this process filled, or a new one.
+size_t slot_of(void *original, const string &name) {
+	for (size_t i = 0; i < slots_used; i++) {
+		if (slots[i].original == original && *slots[i].name == name) {
 			return i;
 		}
 	}
-	if (guard_slots_used == guard_slots_max) {
-		throw std::runtime_error("more than " + std::to_string(guard_slots_max) + " guarded functions");
+	if (slots_used == slots_max) {
+		throw std::runtime_error("more table functions to guard than there are slots in bridge.cpp");
 	}
-	guard_slots[guard_slots_used] = GuardSlot {original, copy_text(name)};
-	return guard_slots_used++;
+	slots[slots_used] = Slot {original, new string(name)};
+	return slots_used++;
 }
 
-template <class T>
-T &field(void *object, size_t offset) {
-	return *reinterpret_cast<T *>(static_cast<char *>(object) + offset);
-}
-
-// Guards every overload of one function. The names found at the assumed places must be the function's own: a layout
-// that is not the assumed one is found out here rather than written over.
-void guard_function(ClientContext &context, const string &name) {
-	auto &entry = Catalog::GetSystemCatalog(context).GetEntry(context, CatalogType::TABLE_FUNCTION_ENTRY, "main", name);
-	char *set = &field<char>(&entry, layout::entry_functions);
-	if (field<string>(set, 0) != name) {
-		throw std::runtime_error("the layout of table functions is not the expected one");
-	}
-	auto &overloads = field<std::vector<char>>(set, layout::set_functions);
-	if (overloads.size() % layout::function_size != 0) {
-		throw std::runtime_error("the size of a table function is not the expected one");
-	}
-	for (size_t at = 0; at < overloads.size(); at += layout::function_size) {
-		char *function = overloads.data() + at;
-		if (field<string>(function, layout::function_name) != name) {
-			throw std::runtime_error("the layout of a table function is not the expected one");
+// Puts the guard in the place of one pointer, unless there is none or it is a guard already.
+template <class F>
+void guard_pointer(F &pointer, const F (&row)[slots_max], const string &name) {
+	for (auto guard : row) {
+		if (pointer == guard) {
+			return;
 		}
-		auto &bind = field<table_function_bind_t>(function, layout::function_bind);
-		if (!bind || field<void *>(function, layout::function_replace) || field<void *>(function, layout::function_operator)) {
-			throw std::runtime_error("function " + name + " is not bound by a bind function alone");
-		}
-		size_t slot = guard_slot(bind, name);
-		bind = guard_bind_at(slot, std::make_index_sequence<guard_slots_max>());
+	}
+	if (pointer) {
+		pointer = row[slot_of(reinterpret_cast<void *>(pointer), name)];
 	}
 }
 
-// duckdb_database points at a wrapper whose first word is the DuckDB.
+// Guards every overload of one function. The names found must be the function's: a layout that is not the declared one
+// is noticed here rather than written over.
+void guard_function(DatabaseInstance &db, const string &name) {
+	auto *found = ExtensionLoader(db, "sluice").TryGetTableFunction(name).get();
+	if (!found) {
+		throw std::runtime_error("there is no table function \"" + name + "\" to guard");
+	}
+	if (found->type != CatalogType::TABLE_FUNCTION_ENTRY) {
+		throw std::runtime_error("\"" + name + "\" is not a table function, and nothing else can be guarded");
+	}
+	auto &set = static_cast<TableFunctionCatalogEntry *>(found)->functions;
+	if (found->name != name || set.name != name || set.functions.empty()) {
+		throw std::runtime_error("the catalog's entry for \"" + name + "\" does not look as expected");
+	}
+	for (auto &function : set.functions) {
+		if (function.name != name) {
+			throw std::runtime_error("the overloads of \"" + name + "\" do not look as expected");
+		}
+	}
+	for (auto &function : set.functions) {
+		guard_pointer(function.bind, guards().bind, name);
+		guard_pointer(function.bind_replace, guards().bind_replace, name);
+		guard_pointer(function.bind_operator, guards().bind_operator, name);
+	}
+}
+
 DuckDB &database_of(void *duckdb_database) {
-	return **static_cast<DuckDB **>(duckdb_database);
+	return *static_cast<DatabaseWrapper *>(duckdb_database)->database.get();
+}
+
+// The text of StatementDatabases.
+string statement_databases(void *duckdb_prepared_statement) {
+	auto *statement = static_cast<PreparedStatementWrapper *>(duckdb_prepared_statement)->statement.get();
+	if (!statement || !statement->success) {
+		throw std::runtime_error("the statement could not be prepared, so it has no databases");
+	}
+	auto properties = statement->GetStatementProperties();
+	string out;
+	for (auto &db : properties.read_databases) {
+		out.append("R").append(db.first).push_back('\0');
+	}
+	for (auto &db : properties.modified_databases) {
+		out.append("W").append(db.first).push_back('\0');
+	}
+	return out;
+}
+
+// Runs work and returns the text of what it throws, NULL for nothing.
+template <class F>
+char *text_of_failure(F work) {
+	try {
+		work();
+		return nullptr;
+	} catch (const std::exception &e) {
+		return copy_text(e.what());
+	} catch (...) {
+		return copy_text("unknown C++ exception");
+	}
 }
 
 } // namespace
@@ -631,65 +468,46 @@ DuckDB &database_of(void *duckdb_database) {
 extern "C" {
 
 char *sluice_register(void *duckdb_database, uintptr_t store) {
-	try {
+	return text_of_failure([&] {
 		unique_ptr<FileSystem> fs(new PgvfsFileSystem(store));
 		database_of(duckdb_database).GetFileSystem().RegisterSubSystem(std::move(fs));
-		return nullptr;
-	} catch (std::exception &e) {
-		return copy_text(e.what());
+	});
+}
+
+uintptr_t sluice_client_key(void *duckdb_connection) {
+	return key_of(static_cast<Connection *>(duckdb_connection)->context.get());
+}
+
+void sluice_client_guard(uintptr_t client, int on) {
+	std::unique_lock<std::shared_mutex> lock(clients_mutex);
+	if (on) {
+		guarded_clients.insert(client);
+	} else {
+		guarded_clients.erase(client);
 	}
-}
-
-uintptr_t sluice_client_bind(void *duckdb_connection) {
-	auto *context = static_cast<Connection *>(duckdb_connection)->context.get();
-	std::unique_lock<std::shared_mutex> lock(clients_mutex);
-	clients.insert(context);
-	return reinterpret_cast<uintptr_t>(context);
-}
-
-void sluice_client_release(uintptr_t client) {
-	std::unique_lock<std::shared_mutex> lock(clients_mutex);
-	clients.erase(reinterpret_cast<const void *>(client));
 }
 
 char *sluice_guard_functions(void *duckdb_database, const char *names) {
-	try {
-		std::lock_guard<std::mutex> lock(guard_mutex);
-		Connection connection(database_of(duckdb_database));
-		auto &context = *connection.context.get();
-		string text = names, failed;
-		context.RunFunctionInTransaction([&] {
-			for (size_t at = 0; at < text.size();) {
-				size_t end = text.find('\n', at);
-				end = end == string::npos ? text.size() : end;
-				guard_function(context, text.substr(at, end - at));
-				at = end + 1;
-			}
-		}, true);
-		return nullptr;
-	} catch (std::exception &e) {
-		return copy_text(e.what());
-	}
+	return text_of_failure([&] {
+		std::lock_guard<std::mutex> lock(slots_mutex);
+		auto &db = *database_of(duckdb_database).instance.get();
+		string text = names;
+		for (size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+			end = std::min(text.find('\n', at), text.size());
+			guard_function(db, text.substr(at, end - at));
+		}
+	});
 }
 
 char *sluice_statement_databases(void *duckdb_prepared_statement, size_t *length) {
 	string out;
-	try {
-		auto *statement = field<PreparedStatement *>(duckdb_prepared_statement, layout::prepared_statement);
-		auto properties = statement->GetStatementProperties();
-		for (auto &db : properties.read_databases) {
-			out += "R" + db.first + string(1, '\0');
-		}
-		for (auto &db : properties.modified_databases) {
-			out += "W" + db.first + string(1, '\0');
-		}
-	} catch (std::exception &e) {
-		out = string("E") + e.what() + string(1, '\0');
+	char *failure = text_of_failure([&] { out = statement_databases(duckdb_prepared_statement); });
+	if (failure) {
+		out = string("E") + failure + string(1, '\0');
+		free(failure);
 	}
 	*length = out.size();
-	auto *p = static_cast<char *>(malloc(out.size() + 1));
-	memcpy(p, out.data(), out.size());
-	return p;
+	return copy_text(out);
 }
 
 } // extern "C"

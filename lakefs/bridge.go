@@ -17,25 +17,25 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/duckdb/duckdb-go/v2/mapping" // brings DuckDB's library, which bridge.cpp is linked with
+	duckdb "github.com/duckdb/duckdb-go-bindings" // brings DuckDB's library, which bridge.cpp is linked with
 )
 
 // Bridge makes a Store a DuckDB file system: pgvfs:// in one DuckDB instance. DuckDB's own threads call the exported
-// functions below; what one file does there ends with the statement that it was opened for.
+// functions below; what is done there on behalf of a client ends with the statement that the client runs.
 type Bridge struct {
 	db    unsafe.Pointer
 	store Store
 
-	mu      sync.RWMutex
+	mu      sync.RWMutex // guards clients
 	clients map[C.uintptr_t]*Client
 }
 
 // Register makes pgvfs:// known to the DuckDB instance of a duckdb_database. The instance owns the registration and
-// gives it back when it closes; the store must live longer. A DuckDB of another version is refused, since bridge.cpp
-// repeats the declarations of one.
+// gives it back when it closes; the store must live longer. A DuckDB of another version is refused, since duckdb.hpp
+// repeats the declarations of one. Not repeatable for an instance.
 func Register(db unsafe.Pointer, store Store) (*Bridge, error) {
-	if v := mapping.LibraryVersion(); v != C.SLUICE_DUCKDB_VERSION {
-		return nil, fmt.Errorf("DuckDB is %s, and this Sluice is made for %s alone: use the DuckDB that go.mod pins", v, C.SLUICE_DUCKDB_VERSION)
+	if err := checkVersion(duckdb.LibraryVersion()); err != nil {
+		return nil, err
 	}
 	b := &Bridge{db: db, store: store, clients: map[C.uintptr_t]*Client{}}
 	if err := goError(C.sluice_register(db, C.uintptr_t(cgo.NewHandle(b)))); err != nil {
@@ -44,8 +44,31 @@ func Register(db unsafe.Pointer, store Store) (*Bridge, error) {
 	return b, nil
 }
 
-// GuardFunctions makes table functions of DuckDB's system catalog refuse to bind for a client's session, whatever
-// view, macro, prepared statement or query('…') the call stands in. DuckDB's and DuckLake's own connections keep them.
+// checkVersion fails for a DuckDB that duckdb.hpp does not describe: what it says of another could be wrong anywhere.
+func checkVersion(version string) error {
+	if version != C.SLUICE_DUCKDB_VERSION {
+		return fmt.Errorf("this is DuckDB %s, but Sluice's bridge to it is made for %s alone: "+
+			"build with the version of duckdb-go that go.mod names", version, C.SLUICE_DUCKDB_VERSION)
+	}
+	return nil
+}
+
+// InternalFunctions are the table functions of DuckDB, of its postgres extension and of its json extension that a
+// client must not reach: they go round what Sluice checks of a statement. Give them to GuardFunctions once the
+// extensions are loaded.
+var InternalFunctions = []string{
+	// SQL in the backing database, or any other, with the service's rights. DuckLake itself uses the first two.
+	"postgres_query", "postgres_execute", "postgres_scan", "postgres_scan_pushdown", "postgres_attach",
+	// The catalog's connections, which all clients share.
+	"postgres_configure_pool", "pg_clear_cache",
+	// Runs SQL on a new connection of its own, which is nobody's client: neither guarded nor in StatementDatabases.
+	"json_execute_serialized_sql",
+}
+
+// GuardFunctions makes table functions of DuckDB's system catalog refuse to bind for a client, with a permission error,
+// whatever view, macro, prepared statement or query('…') the call stands in. DuckDB's and DuckLake's own connections
+// keep them. Fails if one of the names is not a table function; those before it are guarded then. Repeatable. To be
+// called before there are clients.
 func (b *Bridge) GuardFunctions(names ...string) error {
 	text := C.CString(strings.Join(names, "\n"))
 	defer C.free(unsafe.Pointer(text))
@@ -87,31 +110,44 @@ type Client struct {
 	ctx    atomic.Pointer[context.Context]
 }
 
-// BindClient marks a duckdb_connection as a client's session. Release must be called before it is closed.
+// BindClient marks a duckdb_connection as a client's: guarded functions refuse it, and what it reads and writes ends
+// with the context that SetContext says. Release must be called before the connection is closed.
 func (b *Bridge) BindClient(conn unsafe.Pointer) *Client {
-	c := &Client{bridge: b, key: C.sluice_client_bind(conn)}
+	c := &Client{bridge: b, key: C.sluice_client_key(conn)}
+	C.sluice_client_guard(c.key, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.clients[c.key] = c
 	return c
 }
 
-// SetContext says which statement the session runs now: reads and writes of the store on its behalf end with ctx.
+// AllowGuarded lets the client use guarded functions: it is an administrator's.
+func (c *Client) AllowGuarded() { C.sluice_client_guard(c.key, 0) }
+
+// SetContext says which statement the client runs now: reads and writes of the store on its behalf end with ctx. A read
+// belongs to the statement that reads, whichever has opened the file; a file being written, to the one that began it.
 func (c *Client) SetContext(ctx context.Context) { c.ctx.Store(&ctx) }
 
-// Release forgets the session.
+// Release forgets the client. Files that DuckDB still has open for it are no longer bound to any statement.
 func (c *Client) Release() {
+	C.sluice_client_guard(c.key, 0)
+	c.SetContext(context.Background())
 	c.bridge.mu.Lock()
-	delete(c.bridge.clients, c.key)
-	c.bridge.mu.Unlock()
-	C.sluice_client_release(c.key)
+	defer c.bridge.mu.Unlock()
+	if c.bridge.clients[c.key] == c {
+		delete(c.bridge.clients, c.key)
+	}
 }
 
-// context is the one of the statement that the session with this key runs; other files are DuckDB's own business.
-func (b *Bridge) context(key C.uintptr_t) context.Context {
+// client finds a client by its key; nil for DuckDB's own connections.
+func (b *Bridge) client(key C.uintptr_t) *Client {
 	b.mu.RLock()
-	c := b.clients[key]
-	b.mu.RUnlock()
+	defer b.mu.RUnlock()
+	return b.clients[key]
+}
+
+// context is that of the statement that the client runs. What no client has asked for is DuckDB's own business.
+func (c *Client) context() context.Context {
 	if c == nil {
 		return context.Background()
 	}
@@ -123,8 +159,8 @@ func (b *Bridge) context(key C.uintptr_t) context.Context {
 
 // openFile is a file that DuckDB has open: one of file and writer is set.
 type openFile struct {
-	bridge *Bridge
-	client C.uintptr_t
+	store  Store
+	client *Client // for whom it was opened; may be nil
 	path   string
 	file   *File
 	writer Writer
@@ -132,6 +168,7 @@ type openFile struct {
 
 // DuckDB's flags for opening a file (FileOpenFlags).
 const (
+	flagRead            = 1 << 0
 	flagWrite           = 1 << 1
 	flagFileCreate      = 1 << 3
 	flagFileCreateNew   = 1 << 4
@@ -139,7 +176,6 @@ const (
 	flagNullIfNotExists = 1 << 7
 	flagExclusiveCreate = 1 << 9
 	flagNullIfExists    = 1 << 10
-	flagRead            = 1 << 0
 )
 
 // errUnsupported is an operation that files of the store do not have.
@@ -175,7 +211,7 @@ func guardPanic(ctx context.Context, out *C.sluice_error, work func() error) {
 // call runs one operation on a path of the store.
 func call(store, client C.uintptr_t, path *C.char, n C.size_t, out *C.sluice_error, work func(ctx context.Context, b *Bridge, volume, path string) error) {
 	b := cgo.Handle(store).Value().(*Bridge)
-	ctx := b.context(client)
+	ctx := b.client(client).context()
 	guardPanic(ctx, out, func() error {
 		volume, name, err := SplitURL(C.GoStringN(path, C.int(n)))
 		if err != nil {
@@ -191,7 +227,7 @@ func sluiceReleaseStore(store C.uintptr_t) { cgo.Handle(store).Delete() }
 //export sluiceOpen
 func sluiceOpen(store, client C.uintptr_t, path *C.char, n C.size_t, flags C.uint64_t, out *C.sluice_file, outErr *C.sluice_error) {
 	call(store, client, path, n, outErr, func(ctx context.Context, b *Bridge, volume, name string) error {
-		f := &openFile{bridge: b, client: client, path: C.GoStringN(path, C.int(n))}
+		f := &openFile{store: b.store, client: b.client(client), path: C.GoStringN(path, C.int(n))}
 		var err error
 		if flags&flagWrite != 0 {
 			err = f.create(ctx, volume, name, uint64(flags))
@@ -208,7 +244,7 @@ func sluiceOpen(store, client C.uintptr_t, path *C.char, n C.size_t, flags C.uin
 
 // open opens for reading. Where DuckDB asked for it, a missing file is nothing rather than an error.
 func (f *openFile) open(ctx context.Context, volume, name string, flags uint64, out *C.sluice_file) error {
-	file, err := f.bridge.store.Open(ctx, volume, name)
+	file, err := f.store.Open(ctx, volume, name)
 	if errors.Is(err, ErrNotExist) && flags&flagNullIfNotExists != 0 {
 		return nil
 	}
@@ -229,7 +265,7 @@ func (f *openFile) create(ctx context.Context, volume, name string, flags uint64
 		return fmt.Errorf("open %s: writing into an existing file is %w", f.path, errUnsupported)
 	}
 	if flags&(flagExclusiveCreate|flagNullIfExists) != 0 {
-		found, err := f.bridge.store.Exists(ctx, volume, name)
+		found, err := f.store.Exists(ctx, volume, name)
 		if err != nil {
 			return err
 		}
@@ -241,26 +277,26 @@ func (f *openFile) create(ctx context.Context, volume, name string, flags uint64
 		}
 	}
 	var err error
-	f.writer, err = f.bridge.store.Create(ctx, volume, name)
+	f.writer, err = f.store.Create(ctx, volume, name)
 	return err
 }
 
 //export sluiceRead
 func sluiceRead(handle C.uintptr_t, buffer unsafe.Pointer, n, offset C.int64_t, outErr *C.sluice_error) {
 	f := cgo.Handle(handle).Value().(*openFile)
-	ctx := f.bridge.context(f.client)
+	ctx := f.client.context()
 	guardPanic(ctx, outErr, func() error {
 		if f.file == nil {
 			return fmt.Errorf("read %s: reading while writing is %w", f.path, errUnsupported)
 		}
-		return f.bridge.store.ReadAt(ctx, f.file, unsafe.Slice((*byte)(buffer), int(n)), int64(offset))
+		return f.store.ReadAt(ctx, f.file, unsafe.Slice((*byte)(buffer), int(n)), int64(offset))
 	})
 }
 
 //export sluiceWrite
 func sluiceWrite(handle C.uintptr_t, buffer unsafe.Pointer, n C.int64_t, outErr *C.sluice_error) {
 	f := cgo.Handle(handle).Value().(*openFile)
-	ctx := f.bridge.context(f.client)
+	ctx := f.client.context()
 	guardPanic(ctx, outErr, func() error {
 		if f.writer == nil {
 			return fmt.Errorf("write %s: the file is open for reading", f.path)
@@ -277,7 +313,7 @@ func sluiceClose(handle C.uintptr_t, outErr *C.sluice_error) {
 	if f.writer == nil {
 		return
 	}
-	ctx := f.bridge.context(f.client)
+	ctx := f.client.context()
 	guardPanic(ctx, outErr, func() error {
 		_, err := f.writer.Close(ctx)
 		return err

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-// The DuckDB whose declarations bridge.cpp repeats. Registering with any other is refused.
+// The DuckDB whose declarations duckdb.hpp repeats. Registering with any other is refused.
 #define SLUICE_DUCKDB_VERSION "v1.5.5"
 
 // What kind of error a call ended with; the numbers are DuckDB's ExceptionType.
@@ -24,19 +24,21 @@ typedef struct {
 // An open file. handle is Go's; 0 where DuckDB asked for nothing rather than an error.
 typedef struct {
 	uintptr_t handle;
-	int64_t size;         // bytes; 0 for a file being written
-	int64_t created_at;   // microseconds since 1970
-	int64_t file_id;      // 0 for a file being written
+	int64_t size;       // bytes; of a file being written, those written so far
+	int64_t created_at; // microseconds since 1970
+	int64_t file_id;    // 0 for a file being written
 } sluice_file;
 
 // Registers pgvfs:// in the database, calling Go back with store. Returns an error text by malloc, or NULL.
 char *sluice_register(void *duckdb_database, uintptr_t store);
 
-// Marks a connection as a client's session and returns its ClientContext, the key that files carry; release undoes it.
-uintptr_t sluice_client_bind(void *duckdb_connection);
-void sluice_client_release(uintptr_t client);
+// Returns the ClientContext of a connection: a key that files carry and the guard asks for, never dereferenced.
+uintptr_t sluice_client_key(void *duckdb_connection);
 
-// Makes table functions of the system catalog refuse to bind for a client's session. names are separated by '\n'.
+// Says whether guarded functions refuse to bind for the client with this key. Off before its connection closes.
+void sluice_client_guard(uintptr_t client, int on);
+
+// Makes table functions of the system catalog refuse to bind for guarded clients. names are separated by '\n'.
 // Returns an error text by malloc, or NULL.
 char *sluice_guard_functions(void *duckdb_database, const char *names);
 

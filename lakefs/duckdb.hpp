@@ -1,11 +1,12 @@
-// Declarations of the few C++ classes of DuckDB that bridge.cpp needs and DuckDB's C API does not offer. They are
-// written for exactly one version, named below: each class repeats the members and the order of the virtual functions
-// of that version. Names and parameter types are DuckDB's own, because the linker finds the functions by them.
+// Declarations of the few C++ classes of DuckDB v1.5.5 that bridge.cpp needs and DuckDB's C API does not offer. They
+// are made for that version alone (SLUICE_DUCKDB_VERSION in bridge.h): each class repeats the members and the order of
+// the virtual functions there. Names and parameter types are DuckDB's own, because the linker finds functions by them.
 //
 // abi/layout.inc lists what must agree with DuckDB's real headers, and .ci/abi compares it (sizes, offsets, places of
 // virtual functions, numbers of enumerations). Bump the version only together with a clean run of that check.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +18,6 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
-
-#define SLUICE_DUCKDB_VERSION "v1.5.5"
 
 namespace duckdb {
 
@@ -75,26 +74,11 @@ class optional_idx {
 
 // ---- exceptions ----
 
-enum class ExceptionType : uint8_t { IO = 28, INTERRUPT = 29, PERMISSION = 34 };
+enum class ExceptionType : uint8_t { NOT_IMPLEMENTED = 11, IO = 28, INTERRUPT = 29, PERMISSION = 34 };
 
 class Exception : public std::runtime_error {
 public:
 	Exception(ExceptionType type, const string &message);
-};
-
-class IOException : public Exception {
-public:
-	explicit IOException(const string &message);
-};
-
-class InterruptException : public Exception {
-public:
-	InterruptException();
-};
-
-class PermissionException : public Exception {
-public:
-	explicit PermissionException(const string &message);
 };
 
 // ---- files ----
@@ -121,10 +105,7 @@ public:
 	static constexpr idx_t FILE_FLAGS_EXCLUSIVE_CREATE = 1 << 9;
 	static constexpr idx_t FILE_FLAGS_NULL_IF_EXISTS = 1 << 10;
 
-	bool has(idx_t flag) const { return (flags & flag) != 0; }
-
-private:
-	idx_t flags = 0;
+	idx_t flags = 0; // private in DuckDB, like the rest
 	FileLockType lock = FileLockType::NO_LOCK;
 	CachingMode caching_mode = CachingMode::NO_CACHING;
 	FileCompressionType compression = FileCompressionType::UNCOMPRESSED;
@@ -169,7 +150,7 @@ struct OpenFileInfo {
 	shared_ptr<ExtendedOpenFileInfo> extended_info;
 };
 
-// Passed by value, so its members count: two references that may be null.
+// Passed by value, so its size counts.
 class QueryContext {
 	optional_ptr<ClientContext> context;
 };

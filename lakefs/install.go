@@ -126,7 +126,8 @@ func refreshFunctions(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// undefined reports that a table is not there (yet, or no longer).
+// undefined reports that a table or the sequence is not there (yet, or no longer).
 func undefined(err error) bool {
-	return sqlstate(err) == pgerrcode.UndefinedTable
+	code := sqlstate(err)
+	return code == pgerrcode.UndefinedTable || code == pgerrcode.InvalidSchemaName
 }

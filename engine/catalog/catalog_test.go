@@ -126,10 +126,14 @@ func TestCatalog_Answers(t *testing.T) {
 		{`select current_setting('Server_Version'), current_setting('nope', true) is null`, "15.0|true"},
 		{`select 'abc' ~ 'B', 'abc' ~* 'B', 'abc' !~ '^a', 'a' operator(pg_catalog.~) '^(a)$' collate pg_catalog.default`, "false|true|false|true"},
 		{`select nspname from pg_namespace order by 1`, "information_schema\npg_catalog\npg_temp_1\npg_toast\npublic\nstaging"},
-		{`select n.nspname, c.relname, c.relkind, relnatts from pg_class c join pg_namespace n on n.oid = relnamespace where nspname in ('public', 'staging', 'pg_temp_1') order by 1, 2`,
-			"pg_temp_1|scratch|r|1\npublic|daily|v|2\npublic|sensors|r|8\nstaging|Mixed Case|r|2"},
-		{`select attname, format_type(atttypid, atttypmod), attnotnull, atthasdef from pg_attribute where attrelid = 'sensors'::regclass and attnum > 0 order by attnum`,
-			"id|bigint|true|false\ntenant|text|true|false\nts|timestamp with time zone|false|false\nprice|numeric(18,4)|false|false\ntags|text[]|false|false\nmeta|json|false|false\nn|integer|false|true\nh|numeric|false|false"},
+		{
+			`select n.nspname, c.relname, c.relkind, relnatts from pg_class c join pg_namespace n on n.oid = relnamespace where nspname in ('public', 'staging', 'pg_temp_1') order by 1, 2`,
+			"pg_temp_1|scratch|r|1\npublic|daily|v|2\npublic|sensors|r|8\nstaging|Mixed Case|r|2",
+		},
+		{
+			`select attname, format_type(atttypid, atttypmod), attnotnull, atthasdef from pg_attribute where attrelid = 'sensors'::regclass and attnum > 0 order by attnum`,
+			"id|bigint|true|false\ntenant|text|true|false\nts|timestamp with time zone|false|false\nprice|numeric(18,4)|false|false\ntags|text[]|false|false\nmeta|json|false|false\nn|integer|false|true\nh|numeric|false|false",
+		},
 		{`select pg_get_expr(adbin, adrelid) from pg_attrdef where adrelid = 'public.sensors'::regclass`, "7"},
 		{`select 'pg_class'::regclass, 'pg_catalog.pg_type'::regclass::int, 1259::oid::regclass`, "1259|1247|pg_class"},
 		{`select 'staging."Mixed Case"'::regclass::text, to_regclass('nope') is null, to_regclass('staging.nope') is null`, `staging."Mixed Case"|true|true`},
@@ -147,8 +151,10 @@ func TestCatalog_Answers(t *testing.T) {
 		{`select 'x'::name, 'x'::pg_catalog.name || 'y', 1::oid, 'x'::"char", '{"a":1}'::jsonb->>'a'`, "x|xy|1|x|1"},
 		{`select txid_current() = txid_current(), pg_postmaster_start_time() <= now(), inet_server_port()`, "true|true|"},
 		{`select table_schema, table_name, table_type from information_schema.tables where table_schema in ('public', 'staging') order by 2`, "staging|Mixed Case|BASE TABLE\npublic|daily|VIEW\npublic|sensors|BASE TABLE"},
-		{`select column_name, data_type, is_nullable, numeric_precision, numeric_scale, udt_name from information_schema.columns where table_name = 'sensors' and ordinal_position in (1, 4, 5) order by ordinal_position`,
-			"id|bigint|NO|64|0|int8\nprice|numeric|YES|18|4|numeric\ntags|ARRAY|YES|||_text"},
+		{
+			`select column_name, data_type, is_nullable, numeric_precision, numeric_scale, udt_name from information_schema.columns where table_name = 'sensors' and ordinal_position in (1, 4, 5) order by ordinal_position`,
+			"id|bigint|NO|64|0|int8\nprice|numeric|YES|18|4|numeric\ntags|ARRAY|YES|||_text",
+		},
 		{`select schema_name from information_schema.schemata where schema_name = 'public'`, "public"},
 		{`select count(*) from information_schema.key_column_usage`, "0"},
 		{`select typname, typlen, typarray from pg_type where oid = 23`, "int4|4|1007"},
@@ -198,9 +204,12 @@ func TestCatalog_Columns(t *testing.T) {
 			continue
 		}
 		got, err := res.Columns()
+		if err != nil {
+			t.Fatal(err)
+		}
 		for res.Next() {
 		}
-		if err = res.Err(); err != nil || !slices.Equal(got, want[r[0]]) {
+		if err := res.Err(); err != nil || !slices.Equal(got, want[r[0]]) {
 			t.Errorf("%s.%s\n got %q %v\nwant %q", r[1], r[2], got, err, want[r[0]])
 		}
 		res.Close()
@@ -272,32 +281,5 @@ func TestClients_Statements(t *testing.T) {
 				t.Errorf("%s: %v (expected to fail: %q)\n in %s", name, err, expected, s.Text)
 			}
 		}
-	}
-}
-
-func BenchmarkScript(b *testing.B) {
-	for b.Loop() {
-		b.StopTimer()
-		db, err := sql.Open("duckdb", "")
-		if err != nil {
-			b.Fatal(err)
-		}
-		conn, err := db.Conn(context.Background())
-		if err != nil {
-			b.Fatal(err)
-		}
-		run(b, conn, "ATTACH ':memory:' AS sluice")
-		script := catalog.Script(catalog.Options{Lake: "lake", ServerVersion: "15.0"})
-		b.StartTimer()
-		for _, q := range script {
-			if strings.Contains(q, "ducklake_table_info") {
-				continue // needs the extension
-			}
-			run(b, conn, q)
-		}
-		b.StopTimer()
-		conn.Close()
-		db.Close()
-		b.StartTimer()
 	}
 }

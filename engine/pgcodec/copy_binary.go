@@ -1,8 +1,6 @@
 package pgcodec
 
-import (
-	"encoding/binary"
-)
+import "encoding/binary"
 
 // copySignature begins COPY's binary format; flags and the length of an extension follow, four bytes each.
 const copySignature = "PGCOPY\n\xff\r\n\x00"
@@ -49,9 +47,6 @@ func readBinary(d *CopyDecoder) ([][]byte, bool, error) {
 // splitBinary finds the fields of a row; ok is false while not all of it is there.
 func (d *CopyDecoder) splitBinary(src []byte) (size int, ok bool, err error) {
 	size = 2
-	if d.scan > len(src) { // the row's size is known from the last try
-		return 0, false, d.cutShort()
-	}
 	for i := range d.columns {
 		if len(src) < size+4 {
 			return 0, false, d.cutShort()

@@ -666,6 +666,9 @@ func parseDate(src []byte, s *Settings) (int32, failure) {
 
 // parseTime reads a TIME: microseconds since midnight. A date or a zone beside it is read and dropped.
 func parseTime(src []byte, s *Settings) (int64, failure) {
+	if clock, rest, f := parseClock(src); f == parsed && len(rest) == 0 {
+		return clock, parsed
+	}
 	st, f := parseStamp(src, s)
 	switch {
 	case f != parsed:

@@ -134,3 +134,6 @@ func (b *vectorBuilder) ints(id Duck, values ...int64) Vector {
 	}
 	return b.flat(simple(id), list)
 }
+
+// unsafeRow points to a row of 16 bytes.
+func unsafeRow(v *Vector, row int) unsafe.Pointer { return unsafe.Add(v.Data, row*stringBytes) }

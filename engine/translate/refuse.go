@@ -42,8 +42,10 @@ var refusals = []refusal{
 	{"create|drop|alter ? role|user|group", pgerrcode.FeatureNotSupported, "roles cannot be changed through SQL", hintUsers},
 	{"alter system", pgerrcode.FeatureNotSupported, "ALTER SYSTEM is not supported", "Settings of the server are flags of its command."},
 	{"create|drop|alter ? extension", pgerrcode.FeatureNotSupported, "extensions cannot be changed through SQL", ""},
-	{"create|drop|alter ? trigger|rule|policy|publication|subscription|aggregate|operator|cast|collation|conversion|domain|server|tablespace|language|statistics",
-		pgerrcode.FeatureNotSupported, "this kind of object is not supported", "The lake has schemas, tables, views and macros."},
+	{
+		"create|drop|alter ? trigger|rule|policy|publication|subscription|aggregate|operator|cast|collation|conversion|domain|server|tablespace|language|statistics",
+		pgerrcode.FeatureNotSupported, "this kind of object is not supported", "The lake has schemas, tables, views and macros.",
+	},
 	{"listen", pgerrcode.FeatureNotSupported, "LISTEN is not supported", ""},
 	{"notify", pgerrcode.FeatureNotSupported, "NOTIFY is not supported", ""},
 	{"declare", pgerrcode.FeatureNotSupported, "DECLARE CURSOR is not supported", hintPortal},
