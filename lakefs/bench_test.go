@@ -29,8 +29,8 @@ func BenchmarkWrite(b *testing.B) {
 		b.SetBytes(benchBytes)
 		for b.Loop() {
 			lakefstest.Put(b, p, "lake", "f", data)
-			x.exec(b, `SELECT pgvfs.reap('0')`)
 			b.StopTimer()
+			x.exec(b, `SELECT pgvfs.reap('0')`)
 			x.exec(b, `VACUUM pgvfs.chunks`) // the next run fills the space again
 			b.StartTimer()
 		}
@@ -43,8 +43,8 @@ func BenchmarkWrite(b *testing.B) {
 				_, err := conn.CopyFrom(b.Context(), bytes.NewReader(rows), `COPY pgvfs.chunks FROM STDIN (FORMAT binary)`)
 				return err
 			})
-			x.exec(b, `DELETE FROM pgvfs.chunks WHERE file_id = 0`)
 			b.StopTimer()
+			x.exec(b, `DELETE FROM pgvfs.chunks WHERE file_id = 0`)
 			x.exec(b, `VACUUM pgvfs.chunks`)
 			b.StartTimer()
 		}

@@ -87,6 +87,9 @@ func (d *CopyDecoder) check(line []byte) error {
 
 // placed adds the line to an error that has no place yet.
 func (d *CopyDecoder) placed(err error) error {
+	if err == nil {
+		return nil
+	}
 	var e *pgerr.Error
 	if errors.As(err, &e) && e.Where == "" {
 		e.Where = d.context()

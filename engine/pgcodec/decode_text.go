@@ -315,31 +315,69 @@ func validBounds(src []byte) bool {
 	return true
 }
 
-// asArrayOf sets the LIST types from the outermost in; an array without elements is an empty list of one level.
+// asArrayOf sets the LIST types from the outermost in. Numerics become one type that holds all of them.
 func (v Value) asArrayOf(element *LogicalType) Value {
-	if v.List == nil || v.Null {
-		return v
-	}
-	v.Type = &LogicalType{ID: List, Child: element}
-	for i := range v.List {
-		if v.List[i].List != nil {
-			v.List[i] = v.List[i].asArrayOf(element)
-			v.Type = &LogicalType{ID: List, Child: v.List[i].Type}
-		} else if v.List[i].Type.ID == Decimal && element.ID == Decimal {
-			v.Type.Child = widest(v.Type.Child, v.List[i].Type)
+	if element.ID == Decimal {
+		leaf, exact := &LogicalType{ID: Decimal}, true
+		v.widest(leaf, &exact)
+		switch {
+		case !exact:
+			leaf = typeVarchar
+			v.leavesToText()
+		case leaf.Width == 0: // no element, or NULLs only
+			leaf.Width = 1
 		}
+		element = leaf
 	}
+	v.setListType(element)
 	return v
 }
 
-// widest is a DECIMAL that holds both; the elements keep their own.
-func widest(a, b *LogicalType) *LogicalType {
-	if a.Width == 0 {
-		return b
+// setListType sets the types of a list and the lists in it.
+func (v *Value) setListType(element *LogicalType) *LogicalType {
+	child := element
+	for i := range v.List {
+		if v.List[i].List != nil {
+			child = v.List[i].setListType(element)
+		}
 	}
-	scale := max(a.Scale, b.Scale)
-	whole := max(a.Width-a.Scale, b.Width-b.Scale)
-	return &LogicalType{ID: Decimal, Width: min(whole+scale, 38), Scale: scale}
+	v.Type = &LogicalType{ID: List, Child: child}
+	return v.Type
+}
+
+// widest widens a DECIMAL until it holds all elements. exact turns false where there is no such type: an element has too
+// many digits or is NaN.
+func (v *Value) widest(t *LogicalType, exact *bool) {
+	for i := range v.List {
+		element := &v.List[i]
+		switch {
+		case element.List != nil:
+			element.widest(t, exact)
+		case element.Null:
+		case element.Type.ID != Decimal:
+			*exact = false
+		default:
+			whole := max(t.Width-t.Scale, element.Type.Width-element.Type.Scale)
+			t.Scale = max(t.Scale, element.Type.Scale)
+			t.Width = whole + t.Scale
+			*exact = *exact && t.Width <= 38
+		}
+	}
+}
+
+// leavesToText turns the elements of a list into VARCHAR, which DuckDB casts to what it needs.
+func (v *Value) leavesToText() {
+	for i := range v.List {
+		element := &v.List[i]
+		switch {
+		case element.List != nil:
+			element.leavesToText()
+		case !element.Null:
+			*element = Value{Type: typeVarchar, Bytes: element.AppendDuck([]byte{})}
+		default:
+			element.Type = typeVarchar
+		}
+	}
 }
 
 // malformed words the failure.

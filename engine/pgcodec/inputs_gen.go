@@ -133,20 +133,28 @@ var textArrays = []string{
 
 var groups = []group{
 	{"bool", 16, nil, bools},
-	{"int2", 21, nil, numbers}, {"int4", 23, nil, numbers}, {"int8", 20, nil, numbers},
-	{"float4", 700, nil, floats}, {"float8", 701, nil, floats},
+	{"int2", 21, nil, numbers},
+	{"int4", 23, nil, numbers},
+	{"int8", 20, nil, numbers},
+	{"float4", 700, nil, floats},
+	{"float8", 701, nil, floats},
 	{"numeric", 1700, nil, numerics},
 	{"text", 25, nil, []string{"", "a", "\xff", "ab\xc3", "\xc3\x28", "\xed\xa0\x80", "\xf0\x9d\x84\x9e"}},
-	{"bytea", 17, nil, byteas}, {"varbit", 1562, nil, bits}, {"uuid", 2950, nil, uuids},
+	{"bytea", 17, nil, byteas},
+	{"varbit", 1562, nil, bits},
+	{"uuid", 2950, nil, uuids},
 	{"date", 1082, nil, dates},
 	{"date", 1082, map[string]string{"DateStyle": "ISO, DMY"}, dates},
 	{"date", 1082, map[string]string{"DateStyle": "ISO, YMD"}, dates},
-	{"time", 1083, nil, times}, {"timetz", 1266, nil, timetzs},
-	{"timestamp", 1114, nil, stamps}, {"timestamptz", 1184, nil, stamps},
+	{"time", 1083, nil, times},
+	{"timetz", 1266, nil, timetzs},
+	{"timestamp", 1114, nil, stamps},
+	{"timestamptz", 1184, nil, stamps},
 	{"timestamptz", 1184, map[string]string{"TimeZone": "Europe/Berlin"}, berlin},
 	{"interval", 1186, nil, intervals},
 	{"interval", 1186, map[string]string{"IntervalStyle": "sql_standard"}, intervals},
-	{"int4[]", 1007, nil, arrays}, {"text[]", 1009, nil, textArrays},
+	{"int4[]", 1007, nil, arrays},
+	{"text[]", 1009, nil, textArrays},
 }
 
 // copyOptions and their data for COPY FROM a table of three text columns.
@@ -178,8 +186,13 @@ var copies = []struct {
 
 // rows for COPY TO.
 var outRows = [][]*string{
-	{str("a"), str("b c"), nil}, {str(""), str("\\N"), str("\\.")}, {str("x,y"), str("q\"q"), str("l\nm")}, {str("t\tt"), str("r\rr"), str("\\")},
-	{str("\b\f\v\x01"), str("é✓"), str("a|b;c'd")}, {nil, nil, nil}, {str("nil"), str("\"\""), str(" s ")},
+	{str("a"), str("b c"), nil},
+	{str(""), str("\\N"), str("\\.")},
+	{str("x,y"), str("q\"q"), str("l\nm")},
+	{str("t\tt"), str("r\rr"), str("\\")},
+	{str("\b\f\v\x01"), str("é✓"), str("a|b;c'd")},
+	{nil, nil, nil},
+	{str("nil"), str("\"\""), str(" s ")},
 }
 
 var outOptions = []string{

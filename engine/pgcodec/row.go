@@ -25,8 +25,14 @@ type columnCheck struct {
 // NewRowEncoder prepares for rows of these columns. formats are Bind's result formats: none (all text), one for all
 // columns, or one for each; the caller has checked the count.
 func NewRowEncoder(cols []Column, formats []int16, s *Settings) *RowEncoder {
+	if s == nil {
+		s = DefaultSettings()
+	}
 	e := &RowEncoder{settings: s, encoders: make([]Encoder, len(cols))}
 	for i := range cols {
+		if cols[i].Type.ID == SQLNull {
+			continue // no encoder: always NULL, whatever the vector's mask says
+		}
 		if FormatOf(formats, i) == FormatText {
 			e.encoders[i] = TextEncoder(cols[i].Type)
 			continue
@@ -77,7 +83,7 @@ func (e *RowEncoder) AppendRow(dst []byte, c *Chunk, row int) []byte {
 func (e *RowEncoder) appendFields(dst []byte, c *Chunk, row int) []byte {
 	for i, encode := range e.encoders {
 		v := &c.Columns[i]
-		if !v.valid(row) {
+		if encode == nil || !v.valid(row) {
 			dst = append(dst, 0xff, 0xff, 0xff, 0xff)
 			continue
 		}

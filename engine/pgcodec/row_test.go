@@ -29,6 +29,10 @@ func TestRowEncoder_DataRow(t *testing.T) {
 			t.Errorf("formats %v: got %q, want %q", c.formats, got, c.want)
 		}
 	}
+	nulls := []Column{Describe("n", simple(SQLNull))}
+	if got := NewRowEncoder(nulls, nil, nil).AppendRow(nil, &chunk, 0); string(got) != "\x00\x01\xff\xff\xff\xff" {
+		t.Errorf("NULL's own type: %q", got)
+	}
 	if got := NewRowEncoder(nil, nil, nil).AppendDataRow(nil, &Chunk{Rows: 1}, 0); string(got) != "D\x00\x00\x00\x06\x00\x00" {
 		t.Errorf("no columns: %q", got)
 	}
@@ -115,8 +119,15 @@ func TestArray_FixedSize(t *testing.T) {
 func TestJSON_NestedTypes(t *testing.T) {
 	var b vectorBuilder
 	structType := &LogicalType{ID: Struct, Fields: []Field{
-		{"i", simple(Integer)}, {`q"k`, typeVarchar}, {"f", simple(Double)}, {"b", simple(Boolean)}, {"j", &LogicalType{ID: Varchar, Alias: AliasJSON}},
-		{"ts", simple(TimestampTZ)}, {"d", &LogicalType{ID: Decimal, Width: 5, Scale: 2}}, {"raw", simple(Blob)}, {"n", simple(Integer)},
+		{"i", simple(Integer)},
+		{`q"k`, typeVarchar},
+		{"f", simple(Double)},
+		{"b", simple(Boolean)},
+		{"j", &LogicalType{ID: Varchar, Alias: AliasJSON}},
+		{"ts", simple(TimestampTZ)},
+		{"d", &LogicalType{ID: Decimal, Width: 5, Scale: 2}},
+		{"raw", simple(Blob)},
+		{"n", simple(Integer)},
 	}}
 	null := b.ints(Integer, 0)
 	b.setNull(&null, 0)
@@ -158,12 +169,25 @@ func TestValue_AppendDuck(t *testing.T) {
 		text string
 		want string
 	}{
-		{OIDInt4, "-7", "-7"}, {OIDNumeric, "1.50", "1.50"}, {OIDNumeric, strings.Repeat("9", 50), strings.Repeat("9", 50)},
-		{OIDBytea, `\x00ff`, `\x00\xff`}, {OIDDate, "0044-03-15 BC", "0044-03-15 (BC)"}, {OIDTimestamp, "infinity", "infinity"},
-		{OIDUUID, "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"}, {OIDVarbit, "1" + strings.Repeat("0", 100), "1" + strings.Repeat("0", 100)},
-		{OIDBool, "t", "t"}, {OIDFloat8, "-inf", "-Infinity"}, {OIDInterval, "1 day 02:00", "1 day 02:00:00"}, {OIDText, "a'b", "a'b"},
-		{1009, `{a,"b\"\\c",NULL,"NULL"}`, `["a","b\"\\c",NULL,"NULL"]`}, {1007, "{{1,2},{3,4}}", `[["1","2"],["3","4"]]`}, {1007, "{}", "[]"},
-		{OIDTimeTZ, "10:00+05:30", "10:00:00+05:30"}, {OIDTimestampTZ, "2024-01-01 00:00+01", "2023-12-31 23:00:00+00"},
+		{OIDInt4, "-7", "-7"},
+		{OIDNumeric, "1.50", "1.50"},
+		{OIDNumeric, strings.Repeat("9", 50), strings.Repeat("9", 50)},
+		{OIDBytea, `\x00ff`, `\x00\xff`},
+		{OIDDate, "0044-03-15 BC", "0044-03-15 (BC)"},
+		{OIDTimestamp, "infinity", "infinity"},
+		{OIDUUID, "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"},
+		{OIDVarbit, "1" + strings.Repeat("0", 100), "1" + strings.Repeat("0", 100)},
+		{OIDBool, "t", "t"},
+		{OIDFloat8, "-inf", "-Infinity"},
+		{OIDInterval, "1 day 02:00", "1 day 02:00:00"},
+		{OIDText, "a'b", "a'b"},
+		{1009, `{a,"b\"\\c",NULL,"NULL"}`, `["a","b\"\\c",NULL,"NULL"]`},
+		{1007, "{{1,2},{3,4}}", `[["1","2"],["3","4"]]`},
+		{1007, "{}", "[]"},
+		{1231, "{{1.5},{22.25}}", `[["1.5"],["22.25"]]`},
+		{1231, "{1,NaN,NULL}", `["1","NaN",NULL]`},
+		{OIDTimeTZ, "10:00+05:30", "10:00:00+05:30"},
+		{OIDTimestampTZ, "2024-01-01 00:00+01", "2023-12-31 23:00:00+00"},
 	}
 	for _, c := range cases {
 		v, err := DecodeText(c.oid, []byte(c.text), nil)
@@ -190,7 +214,9 @@ func TestDecodeBinary_NumericForms(t *testing.T) {
 		{"0001 ffff 0000 0004 0001", "0.0001"},
 		{"0001 fffe 0000 0008 2328", "0.00009000"},
 		{"0003 0001 4000 0004 0001 0000 0001", "-10000.0001"},
-		{"0000 0000 c000 0000", "NaN"}, {"0000 0000 d000 0000", "Infinity"}, {"0000 0000 f000 0000", "-Infinity"},
+		{"0000 0000 c000 0000", "NaN"},
+		{"0000 0000 d000 0000", "Infinity"},
+		{"0000 0000 f000 0000", "-Infinity"},
 		{"0001 0009 0000 0000 0001", "1" + strings.Repeat("0", 36)},
 		{"0001 000a 0000 0000 0001", "1" + strings.Repeat("0", 40)},
 	}
@@ -212,14 +238,36 @@ func TestDecodeBinary_Refused(t *testing.T) {
 		raw  string
 		code string
 	}{
-		{OIDBool, "", "22P03"}, {OIDInt4, "0001", "22P03"}, {OIDInt8, "00000001", "22P03"}, {OIDFloat8, "00000000", "22P03"}, {OIDUUID, "00", "22P03"},
-		{OIDNumeric, "00", "22P03"}, {OIDNumeric, "0001000000000000", "22P03"}, {OIDNumeric, "00010000000000002710", "22P03"}, {OIDNumeric, "0000000012340000", "22P03"},
-		{OIDNumeric, "000000000000ffff", "22P03"}, {OIDText, "ff", "22021"}, {OIDText, "6100", "22021"}, {OIDJSONB, "02", "XX000"}, {OIDJSONB, "", "22P03"},
-		{OIDVarbit, "0000000901", "22P03"}, {OIDVarbit, "ffffffff", "22P03"}, {OIDDate, "7ffffffe", "22008"}, {OIDTime, "ffffffffffffffff", "22008"},
-		{OIDTimestamp, "7ffffffffffffffe", "22008"}, {OIDTimeTZ, "000000000000000000010000", "22009"}, {OIDInterval, "00", "22P03"},
-		{1007, "00", "22P03"}, {1007, "ffffffff0000000000000017", "22P03"}, {1007, "000000070000000000000017", "54000"}, {1007, "000000010000000000000019", "42804"},
-		{1007, "0000000100000000000000177fffffff00000001", "22P03"}, {1007, "00000001000000000000001700000001000000010000000400", "22P03"},
-		{1007, "00000001000000000000001700000001000000010000000400000001ff", "22P03"}, {1007, "000000000000000000000017ff", "22P03"}, {869, "00", "42883"},
+		{OIDBool, "", "22P03"},
+		{OIDInt4, "0001", "22P03"},
+		{OIDInt8, "00000001", "22P03"},
+		{OIDFloat8, "00000000", "22P03"},
+		{OIDUUID, "00", "22P03"},
+		{OIDNumeric, "00", "22P03"},
+		{OIDNumeric, "0001000000000000", "22P03"},
+		{OIDNumeric, "00010000000000002710", "22P03"},
+		{OIDNumeric, "0000000012340000", "22P03"},
+		{OIDNumeric, "000000000000ffff", "22P03"},
+		{OIDText, "ff", "22021"},
+		{OIDText, "6100", "22021"},
+		{OIDJSONB, "02", "XX000"},
+		{OIDJSONB, "", "22P03"},
+		{OIDVarbit, "0000000901", "22P03"},
+		{OIDVarbit, "ffffffff", "22P03"},
+		{OIDDate, "7ffffffe", "22008"},
+		{OIDTime, "ffffffffffffffff", "22008"},
+		{OIDTimestamp, "7ffffffffffffffe", "22008"},
+		{OIDTimeTZ, "000000000000000000010000", "22009"},
+		{OIDInterval, "00", "22P03"},
+		{1007, "00", "22P03"},
+		{1007, "ffffffff0000000000000017", "22P03"},
+		{1007, "000000070000000000000017", "54000"},
+		{1007, "000000010000000000000019", "42804"},
+		{1007, "0000000100000000000000177fffffff00000001", "22P03"},
+		{1007, "00000001000000000000001700000001000000010000000400", "22P03"},
+		{1007, "00000001000000000000001700000001000000010000000400000001ff", "22P03"},
+		{1007, "000000000000000000000017ff", "22P03"},
+		{869, "00", "42883"},
 	}
 	for _, c := range cases {
 		raw, err := hex.DecodeString(c.raw)
@@ -255,8 +303,15 @@ func TestOIDByName_RoundTrip(t *testing.T) {
 
 func TestSettings_DateStyle(t *testing.T) {
 	cases := []struct{ set, want string }{
-		{"ISO", "ISO, MDY"}, {"iso, dmy", "ISO, DMY"}, {"ymd", "ISO, YMD"}, {"SQL,European", "SQL, DMY"}, {"German", "German, DMY"},
-		{"German, MDY", "German, MDY"}, {"postgres, us", "Postgres, MDY"}, {"nosuch", "ISO, MDY"}, {"iso, nosuch", "ISO, MDY"},
+		{"ISO", "ISO, MDY"},
+		{"iso, dmy", "ISO, DMY"},
+		{"ymd", "ISO, YMD"},
+		{"SQL,European", "SQL, DMY"},
+		{"German", "German, DMY"},
+		{"German, MDY", "German, MDY"},
+		{"postgres, us", "Postgres, MDY"},
+		{"nosuch", "ISO, MDY"},
+		{"iso, nosuch", "ISO, MDY"},
 	}
 	for _, c := range cases {
 		s := DefaultSettings()
@@ -288,6 +343,24 @@ func TestDuckName_Spelling(t *testing.T) {
 			default:
 				t.Errorf("type %d has no name", id)
 			}
+		}
+	}
+}
+
+// The elements of a numeric array differ in scale; the array has one type for all of them.
+func TestDecodeText_NumericArrayType(t *testing.T) {
+	cases := []struct{ text, want string }{
+		{"{1,2.50}", "DECIMAL(3,2)[]"},
+		{"{{100},{0.125}}", "DECIMAL(6,3)[][]"},
+		{"{}", "DECIMAL(1,0)[]"},
+		{"{NULL}", "DECIMAL(1,0)[]"},
+		{"{1,Infinity}", "VARCHAR[]"},
+		{"{1e37,0.01}", "VARCHAR[]"},
+	}
+	for _, c := range cases {
+		v, err := DecodeText(1231, []byte(c.text), nil)
+		if got := DuckName(v.Type); got != c.want || err != nil {
+			t.Errorf("%s is %s, %v, want %s", c.text, got, err, c.want)
 		}
 	}
 }
