@@ -113,7 +113,7 @@ func (st *Statement) CopyIn(ctx context.Context, mode Mode) (*CopyIn, error) {
 		return nil, errAborted()
 	}
 	x := s.newExecution()
-	c := &CopyIn{st: st, s: s, x: x, own: s.tx.kind == txNone && mode == Auto}
+	c := &CopyIn{st: st, s: s, x: x, own: s.idle() && mode == Auto}
 	defer x.enter(ctx)()
 	if err := c.start(); err != nil {
 		c.free()
@@ -125,13 +125,13 @@ func (st *Statement) CopyIn(ctx context.Context, mode Mode) (*CopyIn, error) {
 // start opens the transaction, the appender and the first chunk.
 func (c *CopyIn) start() error {
 	s, st := c.s, c.st
-	if st.writes && (s.in.readOnly || s.tx.kind != txNone && s.tx.readOnly || s.tx.kind == txNone && s.readOnlyDefault()) {
+	if st.writes && s.mayNotWrite() {
 		return pgerr.New(pgerrcode.ReadOnlySQLTransaction, "cannot execute COPY FROM in a read-only transaction")
 	}
 	if err := s.settleActive(c.x.ctx); err != nil {
 		return err
 	}
-	if s.tx.kind == txNone {
+	if s.idle() {
 		if err := s.begin(c.x.ctx, txImplicit); err != nil {
 			return err
 		}

@@ -29,12 +29,12 @@ type Result struct {
 	counted bool   // the tag ends in a count
 	count   int64  // rows changed, where the statement returns none
 
-	res         mapping.Result      // DuckDB's, while live
-	live        bool                // rows still come from DuckDB
-	held        []mapping.DataChunk // fetched already, in order
-	rows        int                 // rows in held, for its bound
-	err         error               // why there are no more rows
-	commitAtEnd bool                // the transaction of its own ends with the last row
+	res   mapping.Result      // DuckDB's, while live
+	live  bool                // rows still come from DuckDB
+	held  []mapping.DataChunk // fetched already, in order
+	rows  int                 // rows in held, for its bound
+	err   error               // why there are no more rows
+	ownTx bool                // the transaction is this statement's own and ends with its last row
 
 	current mapping.DataChunk // what chunk points into
 	chunk   pgcodec.Chunk
@@ -64,24 +64,32 @@ func (r *Result) Next(ctx context.Context) (*pgcodec.Chunk, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	if !r.live {
-		return nil, io.EOF
-	}
 	defer r.x.enter(ctx)()
-	chunk, ok, err := r.s.conn.fetch(r.x.ctx, &r.res)
-	if err == nil && ok {
-		r.current = chunk
-		return r.point(), nil
+	if r.live {
+		chunk, ok, err := r.s.conn.fetch(r.x.ctx, &r.res)
+		if err == nil && ok {
+			r.current = chunk
+			return r.point(), nil
+		}
+		r.unlive()
+		if err != nil {
+			return nil, r.fail(err)
+		}
 	}
-	r.unlive()
-	if err == nil && r.commitAtEnd {
-		err = r.s.commit(r.x.ctx)
-	}
-	if err != nil {
-		r.err = r.s.failed(r.x.ctx, err, r.st.position)
-		return nil, r.err
+	if r.ownTx {
+		r.ownTx = false
+		if err := r.s.commit(r.x.ctx); err != nil {
+			return nil, r.fail(err)
+		}
 	}
 	return nil, io.EOF
+}
+
+// fail ends the result with err.
+func (r *Result) fail(err error) error {
+	r.ownTx = false
+	r.err = r.s.failed(r.x.ctx, err, r.st.position)
+	return r.err
 }
 
 // point makes chunk show the current one.
@@ -96,6 +104,10 @@ func (r *Result) point() *pgcodec.Chunk {
 // Close frees the result. A read that was not finished ends.
 func (r *Result) Close() error {
 	r.discard()
+	if r.ownTx {
+		r.ownTx = false
+		r.s.rollback()
+	}
 	r.x.end()
 	return nil
 }

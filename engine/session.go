@@ -45,6 +45,7 @@ type Session struct {
 	pathGaps bool             // search_path names schemas that did not exist when it was applied
 
 	tx       txState
+	serial   uint64                         // of DuckDB's transaction: what was bound in another one is bound again
 	active   *Result                        // the result that streams from conn, if one does
 	prepared map[string]*translate.Prepared // PREPARE's statements
 	running  atomic.Pointer[execution]      // what Interrupt ends

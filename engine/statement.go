@@ -42,6 +42,7 @@ type Statement struct {
 	stmt     *translate.Stmt
 	prepared mapping.PreparedStatement // nil Ptr where DuckDB has no part in it
 	splices  []splice                  // what was put into stmt.SQL, for positions
+	boundIn  uint64                    // the transaction that prepared belongs to
 	params   []uint32
 	columns  []pgcodec.Column
 	writes   bool  // changes the lake
@@ -120,7 +121,6 @@ func (st *Statement) prepareDuck(ctx context.Context, oids []uint32) error {
 			}
 		}
 		if open || slices.Contains(st.params, 0) {
-			mapping.DestroyPrepare(&st.prepared)
 			err = st.bindDuck(ctx, declared)
 		}
 	}
@@ -140,12 +140,43 @@ func (st *Statement) bindDuck(ctx context.Context, declared []uint32) error {
 			}
 		}
 	}
-	var err error
-	if st.prepared, err = st.s.conn.prepare(ctx, applySplices(st.stmt.SQL, st.splices)); err != nil {
+	if st.s.tx.kind == txNone {
+		if err := st.s.begin(ctx, txBinding); err != nil {
+			return err
+		}
+	}
+	if err := st.bindNow(ctx); err != nil {
 		return err
 	}
 	st.describeParams(declared)
-	st.describeColumns()
+	st.columns = st.describeColumns()
+	return nil
+}
+
+// bindNow prepares in the transaction that DuckDB has open.
+func (st *Statement) bindNow(ctx context.Context) (err error) {
+	mapping.DestroyPrepare(&st.prepared)
+	st.prepared, err = st.s.conn.prepare(ctx, applySplices(st.stmt.SQL, st.splices))
+	st.boundIn = st.s.serial
+	return err
+}
+
+// rebind prepares the statement again if it was bound in another transaction. What it touches is checked again, and
+// the columns must be those that the client was told.
+func (st *Statement) rebind(ctx context.Context) error {
+	if st.boundIn == st.s.serial {
+		return nil
+	}
+	if err := st.bindNow(ctx); err != nil {
+		return err
+	}
+	if err := st.admit(); err != nil {
+		return err
+	}
+	same := func(a, b pgcodec.Column) bool { return a.OID == b.OID && a.Name == b.Name }
+	if told := st.rowColumns(); !slices.EqualFunc(told, st.describeColumns(), same) {
+		return pgerr.New(pgerrcode.FeatureNotSupported, "cached plan must not change result type")
+	}
 	return nil
 }
 
@@ -193,18 +224,22 @@ func (st *Statement) describeParams(declared []uint32) {
 	}
 }
 
-// describeColumns reads the columns of the rows that the statement returns, none where it returns a count.
-func (st *Statement) describeColumns() {
-	st.columns = nil
+// describeColumns reads the columns of the rows that the statement returns, none where it returns a count. They are
+// named as PostgreSQL names them.
+func (st *Statement) describeColumns() []pgcodec.Column {
 	if st.stmt.Kind != translate.KindQuery && st.stmt.Kind != translate.KindCopy {
-		return
+		return nil
 	}
-	n := mapping.PreparedStatementColumnCount(st.prepared)
-	st.columns = make([]pgcodec.Column, n)
-	for i := range st.columns {
-		name := mapping.PreparedStatementColumnName(st.prepared, mapping.IdxT(i))
-		st.columns[i] = pgcodec.Describe(name, ownedType(mapping.PreparedStatementColumnLogicalType(st.prepared, mapping.IdxT(i))))
+	names := make([]string, mapping.PreparedStatementColumnCount(st.prepared))
+	for i := range names {
+		names[i] = mapping.PreparedStatementColumnName(st.prepared, mapping.IdxT(i))
 	}
+	st.stmt.NameColumns(names)
+	columns := make([]pgcodec.Column, len(names))
+	for i := range columns {
+		columns[i] = pgcodec.Describe(names[i], ownedType(mapping.PreparedStatementColumnLogicalType(st.prepared, mapping.IdxT(i))))
+	}
+	return columns
 }
 
 // admitted are the kinds of statement that DuckDB may run for a client that is no administrator. The kind is what
@@ -300,10 +335,18 @@ func (st *Statement) run(x *execution, args []Arg, mode Mode) (*Result, error) {
 	return &Result{s: st.s, x: x, st: st, tag: tag}, err
 }
 
+// mayNotWrite reports whether a statement that changes the lake is refused where the session stands.
+func (s *Session) mayNotWrite() bool {
+	if s.idle() {
+		return s.readOnlyDefault()
+	}
+	return s.in.readOnly || s.tx.readOnly
+}
+
 // runDuck executes in DuckDB, in the transaction that mode and the session's state ask for.
 func (st *Statement) runDuck(x *execution, args []Arg, mode Mode) (*Result, error) {
 	s := st.s
-	if st.writes && (s.in.readOnly || s.tx.kind != txNone && s.tx.readOnly || s.tx.kind == txNone && s.readOnlyDefault()) {
+	if st.writes && s.mayNotWrite() {
 		return nil, pgerr.Newf(pgerrcode.ReadOnlySQLTransaction, "cannot execute %s in a read-only transaction", st.verb())
 	}
 	if err := s.settleActive(x.ctx); err != nil {
@@ -314,26 +357,52 @@ func (st *Statement) runDuck(x *execution, args []Arg, mode Mode) (*Result, erro
 			return nil, err
 		}
 	}
-	if err := st.bindArgs(args); err != nil {
-		return nil, err
+	if !s.idle() || mode == Implicit {
+		return st.runInside(x, args)
 	}
-	if s.tx.kind == txNone && mode == Auto {
-		if st.writes {
-			return st.runAlone(x)
-		}
-		return st.stream(x)
+	if st.writes {
+		return st.runAlone(x, args)
 	}
-	if s.tx.kind == txNone {
+	return st.runRead(x, args)
+}
+
+// runInside executes in the session's transaction, opening an implicit one if there is none.
+func (st *Statement) runInside(x *execution, args []Arg) (*Result, error) {
+	s := st.s
+	if s.idle() {
 		if err := s.begin(x.ctx, txImplicit); err != nil {
 			return nil, err
 		}
 	}
 	s.tx.writes = s.tx.writes || st.writes
-	r, err := st.stream(x)
-	if err == nil && st.stmt.Kind == translate.KindDDL && s.pathGaps {
-		err = s.applySearchPath(x.ctx)
+	r, err := st.stream(x, args)
+	if err != nil {
+		return nil, err
+	}
+	return r, st.afterDDL(x.ctx)
+}
+
+// runRead executes a read as a transaction of its own, which ends with its last row.
+func (st *Statement) runRead(x *execution, args []Arg) (*Result, error) {
+	if err := st.s.begin(x.ctx, txImplicit); err != nil {
+		return nil, err
+	}
+	r, err := st.stream(x, args)
+	if err != nil {
+		return nil, err
+	}
+	if r.ownTx = r.live; !r.live {
+		err = st.s.commit(x.ctx)
 	}
 	return r, err
+}
+
+// afterDDL searches schemas again that search_path names and that may exist now.
+func (st *Statement) afterDDL(ctx context.Context) error {
+	if st.stmt.Kind == translate.KindDDL && st.s.pathGaps {
+		return st.s.applySearchPath(ctx)
+	}
+	return nil
 }
 
 // verb is the statement's first words, as PostgreSQL's errors name it.
@@ -341,30 +410,34 @@ func (st *Statement) verb() string { return strings.TrimSuffix(st.stmt.Tag, " 0"
 
 // runAlone executes a write as a transaction of its own. What it returns is held back until the commit, unless there
 // is too much of it.
-func (st *Statement) runAlone(x *execution) (*Result, error) {
+func (st *Statement) runAlone(x *execution, args []Arg) (*Result, error) {
 	var r *Result
-	err := st.s.alone(x.ctx, true, func() (open bool, err error) {
-		if r, err = st.stream(x); err != nil || !r.live {
+	err := st.s.alone(x.ctx, func() (open bool, err error) {
+		if r, err = st.stream(x, args); err != nil || !r.live {
 			return false, err
 		}
 		ended, err := r.hold(x.ctx, heldChunksMax*int(mapping.VectorSize()))
-		r.commitAtEnd = err == nil && !ended
 		if err != nil {
 			r.discard()
 		}
-		return r.commitAtEnd, err
+		r.ownTx = err == nil && !ended
+		return r.ownTx, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if st.stmt.Kind == translate.KindDDL && st.s.pathGaps {
-		err = st.s.applySearchPath(x.ctx)
-	}
-	return r, err
+	return r, st.afterDDL(x.ctx)
 }
 
-// stream starts the statement in DuckDB. A count of changed rows is read at once; rows are left to the result.
-func (st *Statement) stream(x *execution) (*Result, error) {
+// stream starts the statement in DuckDB's open transaction. A count of changed rows is read at once; rows are left to
+// the result.
+func (st *Statement) stream(x *execution, args []Arg) (*Result, error) {
+	if err := st.rebind(x.ctx); err != nil {
+		return nil, err
+	}
+	if err := st.bindArgs(args); err != nil {
+		return nil, err
+	}
 	r := &Result{s: st.s, x: x, st: st, tag: st.stmt.Tag, columns: st.rowColumns(), counted: countedTags[st.stmt.Tag]}
 	if err := st.s.conn.run(x.ctx, st.prepared, &r.res); err != nil {
 		return nil, err

@@ -24,21 +24,27 @@ const (
 
 // txState is where a session stands. DuckDB has a transaction open unless kind is txNone or failed is set: a failed
 // transaction is rolled back there at once, and only remembered here until the client ends it.
+//
+// Every statement is bound in the transaction that it runs in, because a plan over DuckLake holds on to the transaction
+// that it was bound in: one that had ended made DuckDB read freed memory under 50 sessions creating tables.
 type txState struct {
 	kind     txKind
 	failed   bool
 	writes   bool // a statement that may change the lake ran in it
 	readOnly bool
-	started  time.Time
 }
 
 type txKind uint8
 
 const (
-	txNone txKind = iota
-	txImplicit
-	txExplicit
+	txNone     txKind = iota
+	txBinding         // open to bind a statement; the statement's run takes it over, Sync rolls it back
+	txImplicit        // of one statement, or of an implicit block
+	txExplicit        // the client's
 )
+
+// idle reports whether a statement that runs now needs a transaction of its own.
+func (s *Session) idle() bool { return s.tx.kind <= txBinding }
 
 // TxStatus is ReadyForQuery's status byte: 'I' idle, 'T' in a transaction block, 'E' in a failed one.
 func (s *Session) TxStatus() byte {
@@ -57,8 +63,12 @@ func errAborted() *pgerr.Error {
 		"current transaction is aborted, commands ignored until end of transaction block")
 }
 
-// begin opens a transaction in DuckDB.
+// begin opens a transaction in DuckDB, or takes over the one that a statement was just bound in.
 func (s *Session) begin(ctx context.Context, kind txKind) error {
+	if s.tx.kind == txBinding {
+		s.tx.kind = kind
+		return nil
+	}
 	if err := s.settleActive(ctx); err != nil {
 		return err
 	}
@@ -66,7 +76,8 @@ func (s *Session) begin(ctx context.Context, kind txKind) error {
 		return s.noteLost(err)
 	}
 	s.settings.begin()
-	s.tx = txState{kind: kind, started: time.Now(), readOnly: s.readOnlyDefault()}
+	s.serial++
+	s.tx = txState{kind: kind, readOnly: s.readOnlyDefault()}
 	s.settings.set("transaction_read_only", onOff(s.tx.readOnly), true)
 	return nil
 }
@@ -130,13 +141,16 @@ func (s *Session) Fail() {
 		s.log.Debug().Err(err).Msg("rollback found no transaction")
 	}
 	s.tx.failed = true
-	if s.tx.kind == txImplicit {
+	if s.tx.kind != txExplicit {
 		s.endTx(false)
 	}
 }
 
 // Sync ends an implicit block: it commits. An explicit one is left alone. The error is the commit's failure.
 func (s *Session) Sync(ctx context.Context) error {
+	if s.tx.kind == txBinding {
+		s.rollback()
+	}
 	if s.tx.kind != txImplicit {
 		return nil
 	}
@@ -222,7 +236,7 @@ func (s *Session) characteristics(tx *translate.Tx, local bool) error {
 // commitExplicit commits a block; a failed one is rolled back and says so.
 func (s *Session) commitExplicit(ctx context.Context, tx *translate.Tx) (string, error) {
 	switch {
-	case s.tx.kind == txNone:
+	case s.idle():
 		s.warnNoTx()
 		return "COMMIT", nil
 	case s.tx.failed:
@@ -264,13 +278,13 @@ func (e *Engine) enterCommit(ctx context.Context) error {
 // leaveCommit lets the next one commit.
 func (e *Engine) leaveCommit() { e.commits <- struct{}{} }
 
-// alone runs work as a transaction of its own and repeats the whole of it on a conflict with another process
+// alone runs work, which writes, as a transaction of its own and repeats the whole of it on a conflict with another process
 // (decision 8). work must not have shown the client anything when it fails; it reports whether the transaction is to
 // stay open, for rows that are still to come.
-func (s *Session) alone(ctx context.Context, writes bool, work func() (open bool, err error)) error {
+func (s *Session) alone(ctx context.Context, work func() (open bool, err error)) error {
 	retry := s.engine.cfg.Retry
 	for try := 0; ; try++ {
-		err := s.once(ctx, writes, work)
+		err := s.once(ctx, work)
 		if err == nil || try >= retry.Max || !isConflict(err) || isLost(err) || ctx.Err() != nil {
 			return err
 		}
@@ -282,11 +296,11 @@ func (s *Session) alone(ctx context.Context, writes bool, work func() (open bool
 }
 
 // once is one try of alone.
-func (s *Session) once(ctx context.Context, writes bool, work func() (bool, error)) error {
+func (s *Session) once(ctx context.Context, work func() (bool, error)) error {
 	if err := s.begin(ctx, txImplicit); err != nil {
 		return err
 	}
-	s.tx.writes = writes
+	s.tx.writes = true
 	open, err := work()
 	switch {
 	case err != nil:

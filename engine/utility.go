@@ -40,7 +40,7 @@ func (s *Session) set(ctx context.Context, stmt *translate.Stmt, mode Mode) erro
 	if err := s.settleActive(ctx); err != nil {
 		return err
 	}
-	if s.tx.kind == txNone && mode == Implicit { // undone if the rest of the block fails
+	if s.idle() && mode == Implicit { // undone if the rest of the block fails
 		if err := s.begin(ctx, txImplicit); err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (s *Session) set(ctx context.Context, stmt *translate.Stmt, mode Mode) erro
 		s.resetAll()
 		return s.applySettings(ctx)
 	}
-	if set.Local && s.tx.kind == txNone {
+	if set.Local && s.idle() {
 		s.notice(pgerr.Notice(pgerr.SeverityWarning, pgerrcode.NoActiveSQLTransaction, "SET LOCAL can only be used in transaction blocks"))
 		return nil
 	}
@@ -83,7 +83,7 @@ func (s *Session) setOne(name string, words []string, local bool) error {
 		}
 		return pgerr.Newf(pgerrcode.CantChangeRuntimeParam, "parameter %q cannot be changed", def.name)
 	}
-	if name == "transaction_read_only" && s.tx.kind != txNone {
+	if name == "transaction_read_only" && !s.idle() {
 		if value == "off" && s.in.readOnly {
 			return pgerr.New(pgerrcode.FeatureNotSupported, "cannot set transaction read-write mode during recovery")
 		}
@@ -151,12 +151,13 @@ func (st *Statement) show(x *execution) (*Result, error) {
 	if err := s.settleActive(x.ctx); err != nil {
 		return nil, err
 	}
-	st.Close()
-	var err error
-	if st.prepared, err = s.conn.prepare(x.ctx, "VALUES "+strings.Join(rows, ", ")); err != nil {
+	shown := *st.stmt
+	shown.SQL = "VALUES " + strings.Join(rows, ", ")
+	st.stmt = &shown
+	if err := st.bindNow(x.ctx); err != nil {
 		return nil, err
 	}
-	r, err := st.stream(x)
+	r, err := st.stream(x, nil)
 	if err == nil {
 		r.counted = false
 	}

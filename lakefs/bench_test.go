@@ -18,7 +18,7 @@ import (
 const benchBytes = 64 << 20
 
 // BenchmarkWrite writes a file: through a store, and by a COPY of bytes that have been encoded before, which is what
-// PostgreSQL allows. Two runs on 2 cores with the server beside: 260 to 320 MB/s both.
+// PostgreSQL allows. On 2 busy cores, the server's included, two runs of each: 142 MB/s against 96 and 117.
 func BenchmarkWrite(b *testing.B) {
 	x := &fixture{dsn: embeddedtest.Start(b).DSN()}
 	x.admin = connect(b, x.dsn)
@@ -51,7 +51,8 @@ func BenchmarkWrite(b *testing.B) {
 	})
 }
 
-// BenchmarkRead reads a file whole and in parts: through a store, and by a COPY whose bytes are thrown away.
+// BenchmarkRead reads a file whole and in parts: through a store, and by a COPY whose bytes are thrown away. On the
+// same machine: 530 to 550 MB/s against 390 to 770; a row takes 0.10 to 0.27 ms.
 func BenchmarkRead(b *testing.B) {
 	x := &fixture{dsn: embeddedtest.Start(b).DSN()}
 	x.admin = connect(b, x.dsn)

@@ -1,6 +1,7 @@
 package sqltests
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -199,21 +200,37 @@ func (r *Run) run(ctx context.Context, rec *record, binary bool) outcome {
 	if binary {
 		formats = []int16{1}
 	}
-	res := conn.ExecParams(ctx, sql, b.values, b.oids, b.formats, formats).Read()
-	return outcome{fields: res.FieldDescriptions, rows: res.Rows, tag: res.CommandTag.String(), err: res.Err}
+	return collect(conn.ExecParams(ctx, sql, b.values, b.oids, b.formats, formats))
 }
 
 // simple sends a Query message. The rows are those of the last statement that has columns, the tag the last one's.
 func simple(ctx context.Context, conn *pgconn.PgConn, sql string) outcome {
 	var o outcome
-	results, err := conn.Exec(ctx, sql).ReadAll()
-	for _, res := range results {
-		o.tag = res.CommandTag.String()
-		if res.FieldDescriptions != nil {
-			o.fields, o.rows = res.FieldDescriptions, res.Rows
+	results := conn.Exec(ctx, sql)
+	for results.NextResult() {
+		last := collect(results.ResultReader())
+		o.tag = last.tag
+		if last.fields != nil {
+			o.fields, o.rows = last.fields, last.rows
 		}
 	}
-	o.err = err
+	o.err = results.Close()
+	return o
+}
+
+// collect reads a result to its end. (pgconn's own Read forgets the columns of a result without rows.)
+func collect(result *pgconn.ResultReader) outcome {
+	var o outcome
+	for result.NextRow() {
+		row := make([][]byte, len(result.Values()))
+		for i, value := range result.Values() {
+			row[i] = bytes.Clone(value) // nil stays nil
+		}
+		o.rows = append(o.rows, row)
+	}
+	o.fields = slices.Clone(result.FieldDescriptions())
+	tag, err := result.Close()
+	o.tag, o.err = tag.String(), err
 	return o
 }
 

@@ -90,7 +90,7 @@ public class Session {
 
   static void create(Connection c) throws Exception {
     execute(c, "DROP TABLE IF EXISTS jdbc_session");
-    execute(c, "CREATE TABLE jdbc_session(id int, big bigint, name text, price numeric(12,2), ratio double precision, ok boolean, day date, at timestamp, raw bytea)");
+    execute(c, "CREATE TABLE jdbc_session(id int, big bigint, name text, price numeric(12,2), ratio double precision, ok boolean, day date, ts timestamp, raw bytea)");
   }
 
   static void batch(Connection c) throws Exception {
@@ -132,7 +132,7 @@ public class Session {
   }
 
   static void parameters(Connection c) throws Exception {
-    try (PreparedStatement s = c.prepareStatement("SELECT * FROM jdbc_session WHERE id = ? AND name = ? AND price = ? AND ok = ? AND day = ? AND at < ?")) {
+    try (PreparedStatement s = c.prepareStatement("SELECT * FROM jdbc_session WHERE id = ? AND name = ? AND price = ? AND ok = ? AND day = ? AND ts < ?")) {
       s.setInt(1, 8);
       s.setString(2, "näme 8");
       s.setBigDecimal(3, new BigDecimal("0.08"));
@@ -146,7 +146,7 @@ public class Session {
         equal(r.getBigDecimal("price"), "0.08");
         equal(r.getDouble("ratio"), 2.0);
         equal(r.getObject("day", LocalDate.class), "2025-01-09");
-        equal(r.getObject("at", LocalDateTime.class), "2025-01-01T12:08");
+        equal(r.getObject("ts", LocalDateTime.class), "2025-01-01T12:08");
         equal(r.getBytes("raw")[1], 8);
         equal(r.next(), false);
       }
@@ -175,7 +175,7 @@ public class Session {
 
   /** Past five uses the driver keeps a server-side statement and reads binary results, with the columns it knows from before. */
   static void prepareThreshold(Connection c) throws Exception {
-    try (PreparedStatement s = c.prepareStatement("SELECT id, big, name, price, ratio, ok, day, at, raw FROM jdbc_session WHERE id = ?")) {
+    try (PreparedStatement s = c.prepareStatement("SELECT id, big, name, price, ratio, ok, day, ts, raw FROM jdbc_session WHERE id = ?")) {
       for (int i = 0; i < 12; i++) {
         s.setInt(1, i);
         try (ResultSet r = s.executeQuery()) {
@@ -274,7 +274,7 @@ public class Session {
     try (ResultSet r = m.getColumns(null, "public", "jdbc_session", null)) {
       while (r.next()) columns.append(r.getString("COLUMN_NAME")).append(' ').append(r.getString("TYPE_NAME")).append(", ");
     }
-    equal(columns, "id int4, big int8, name text, price numeric, ratio float8, ok bool, day date, at timestamp, raw bytea, ");
+    equal(columns, "id int4, big int8, name text, price numeric, ratio float8, ok bool, day date, ts timestamp, raw bytea, ");
     boolean found = false;
     try (ResultSet r = m.getSchemas()) { while (r.next()) found |= r.getString(1).equals("public"); }
     equal(found, true);

@@ -3,7 +3,7 @@
 -- and compared with session.out, which PostgreSQL 15 wrote (TestClients_Psql with -addr and -rewrite).
 \set VERBOSITY sqlstate
 \pset footer on
-CREATE TABLE psql_session(id int, name text, price numeric(10,2), day date, at timestamp);
+CREATE TABLE psql_session(id int, name text, price numeric(10,2), day date, ts timestamp);
 INSERT INTO psql_session VALUES (1, 'one', 1.50, '2025-01-01', '2025-01-01 10:00:00'), (2, NULL, NULL, NULL, NULL);
 SELECT * FROM psql_session ORDER BY id;
 \echo == the row count of a command tag
