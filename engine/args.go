@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"fmt"
-
 	"github.com/duckdb/duckdb-go/v2/mapping"
 	"github.com/jackc/pgerrcode"
 
@@ -33,10 +31,7 @@ func (st *Statement) bindArg(i int, arg Arg) error {
 	if i >= int(mapping.NParams(st.prepared)) {
 		return nil
 	}
-	value, err := duckValue(&v)
-	if err != nil {
-		return err
-	}
+	value := duckValue(&v)
 	defer mapping.DestroyValue(&value)
 	if mapping.BindValue(st.prepared, mapping.IdxT(i+1), value) == mapping.StateError {
 		return parseDuckError(mapping.PrepareError(st.prepared))
@@ -83,41 +78,37 @@ var duckValues = map[pgcodec.Duck]func(*pgcodec.Value) mapping.Value{
 }
 
 // duckValue makes DuckDB's value; the caller destroys it. What has no constructor of its own goes as text, which
-// DuckDB casts at the parameter's type.
-func duckValue(v *pgcodec.Value) (mapping.Value, error) {
-	if v.Null || v.Type == nil {
-		return mapping.CreateNullValue(), nil
-	}
-	if make, ok := duckValues[v.Type.ID]; ok {
-		return make(v), nil
-	}
-	if v.Type.ID == pgcodec.List {
+// DuckDB casts to the parameter's type.
+func duckValue(v *pgcodec.Value) mapping.Value {
+	switch {
+	case v.Null || v.Type == nil:
+		return mapping.CreateNullValue()
+	case v.Type.ID == pgcodec.List:
 		return listValue(v)
 	}
-	if v.Bytes == nil {
-		return mapping.Value{}, fmt.Errorf("no DuckDB value for a parameter of type %s", pgcodec.TypeName(v.Type))
+	if create, ok := duckValues[v.Type.ID]; ok {
+		return create(v)
 	}
-	return mapping.CreateVarchar(string(v.Bytes)), nil
+	return mapping.CreateVarchar(string(v.AppendDuck(nil)))
 }
 
-// listValue makes a LIST of its elements' values.
-func listValue(v *pgcodec.Value) (mapping.Value, error) {
+// listValue makes a LIST of its elements' values. Elements without a constructor make the whole list a text.
+func listValue(v *pgcodec.Value) mapping.Value {
+	if _, ok := duckValues[v.Type.Child.ID]; !ok {
+		return mapping.CreateVarchar(string(v.AppendDuck(nil)))
+	}
 	child := duckType(v.Type.Child)
 	defer mapping.DestroyLogicalType(&child)
-	values := make([]mapping.Value, 0, len(v.List))
+	values := make([]mapping.Value, len(v.List))
+	for i := range v.List {
+		values[i] = duckValue(&v.List[i])
+	}
 	defer func() {
 		for i := range values {
 			mapping.DestroyValue(&values[i])
 		}
 	}()
-	for i := range v.List {
-		element, err := duckValue(&v.List[i])
-		if err != nil {
-			return mapping.Value{}, err
-		}
-		values = append(values, element)
-	}
-	return mapping.CreateListValue(child, values), nil
+	return mapping.CreateListValue(child, values)
 }
 
 // castNames are DuckDB's names for the types that clients declare parameters as. An OID that is not here is left for

@@ -152,14 +152,12 @@ func (c *CopyIn) open() error {
 	for i, col := range columns {
 		names[i] = fmt.Sprintf("c%d", i)
 		c.direct[i] = pgcodec.Writable(col.Type)
-		t := pgcodec.LogicalType{ID: pgcodec.Varchar}
-		exprs[i] = names[i]
-		if c.direct[i] {
-			t = *col.Type
-		} else {
-			exprs[i] = "CAST(" + names[i] + " AS " + pgcodec.DuckName(col.Type) + ")"
+		t, expr := col.Type, names[i]
+		if !c.direct[i] {
+			t, expr = &pgcodec.LogicalType{ID: pgcodec.Varchar}, pgcodec.FromText(col.Type, names[i])
 		}
-		c.types = append(c.types, duckType(&t))
+		exprs[i] = expr
+		c.types = append(c.types, duckType(t))
 	}
 	insert := "INSERT INTO " + tableName(c.st.stmt.Copy)
 	if len(c.st.stmt.Copy.Columns) > 0 {
@@ -193,11 +191,7 @@ func aliased(exprs []string, columns []pgcodec.Column) string {
 func (c *CopyIn) pointWriter(i int) {
 	vec := mapping.DataChunkGetVector(c.chunk, mapping.IdxT(i))
 	mapping.VectorEnsureValidityWritable(vec)
-	t := c.st.copy.Columns[i].Type
-	if !c.direct[i] {
-		t = &pgcodec.LogicalType{ID: pgcodec.Varchar}
-	}
-	v := newVector(t)
+	v := newVector(c.st.copy.Columns[i].Type) // also where the vector takes text: the writer knows what to make of it
 	v.Data, v.Validity = mapping.VectorGetData(vec), mapping.VectorGetValidity(vec)
 	c.writers[i] = pgcodec.NewVectorWriter(&v, &c.s.codec, func(row int, b []byte) {
 		mapping.VectorAssignStringElementLen(vec, mapping.IdxT(row), b)
@@ -252,7 +246,7 @@ func (c *CopyIn) setRow(fields [][]byte) error {
 		case f == nil:
 			w.SetNull(c.row)
 			continue
-		case !binary || !c.direct[i]:
+		case !binary:
 			err = w.SetText(c.row, f)
 		default:
 			err = w.SetBinary(c.row, f)

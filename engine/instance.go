@@ -21,6 +21,7 @@ type instance struct {
 	db       mapping.Database
 	bridge   *lakefs.Bridge
 	readOnly bool // attached to a standby
+	unpinned bool // DuckLake's build needs lakefs.KeepSchemas
 	ids      lakeIDs
 	lost     atomic.Bool // DuckDB invalidated it: no statement will run in it again
 
@@ -45,11 +46,9 @@ var settings = map[string]string{
 // extensions are loaded in this order: the catalog's client before the catalog.
 var extensions = []string{"postgres_scanner", "ducklake"}
 
-// guarded are table functions that open connections or change the instance for everybody. DuckLake's own connections
-// call the first two; a client's session cannot bind any of them unless it is an administrator's.
+// guarded are table functions that change the instance for everybody. Beside lakefs.InternalFunctions, a client's session
+// cannot bind any of them unless it is an administrator's.
 var guarded = []string{
-	"postgres_query", "postgres_execute", "postgres_scan", "postgres_scan_pushdown", "postgres_attach",
-	"postgres_configure_pool", "pg_clear_cache", "read_postgres_binary",
 	"enable_logging", "disable_logging", "truncate_duckdb_logs", "enable_profiling", "disable_profiling",
 	"checkpoint", "force_checkpoint",
 }
@@ -117,13 +116,18 @@ func (in *instance) prepare(ctx context.Context, e *Engine) error {
 			return fmt.Errorf("load DuckDB's extension %s: %w", name, err)
 		}
 	}
+	build, err := c.text(ctx, "SELECT extension_version FROM duckdb_extensions() WHERE extension_name = 'ducklake'")
+	if err != nil {
+		return fmt.Errorf("read DuckLake's version: %w", err)
+	}
+	in.unpinned = build == lakefs.DuckLakeUnpinned
 	if in.bridge, err = lakefs.Register(unsafe.Pointer(in.db.Ptr), e.store); err != nil {
 		return fmt.Errorf("make pgvfs:// known to DuckDB: %w", err)
 	}
 	if err := attachLake(ctx, c, in, e); err != nil {
 		return err
 	}
-	if err := in.bridge.GuardFunctions(guarded...); err != nil {
+	if err := in.bridge.GuardFunctions(append(guarded, lakefs.InternalFunctions...)...); err != nil {
 		return fmt.Errorf("guard DuckDB's functions: %w", err)
 	}
 	if err := installCatalog(ctx, c, e); err != nil {

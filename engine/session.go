@@ -107,7 +107,13 @@ func (s *Session) start(ctx context.Context) error {
 			return fmt.Errorf("set %s: %w", name, err)
 		}
 	}
-	return s.applySettings(ctx)
+	if err := s.applySettings(ctx); err != nil { // reads the lake's schemas
+		return err
+	}
+	if s.in.unpinned {
+		return wrap(lakefs.KeepSchemas(unsafe.Pointer(s.conn.conn.Ptr)), "keep DuckLake's schemas for transactions")
+	}
+	return nil
 }
 
 // Close ends the session. What was open is rolled back.

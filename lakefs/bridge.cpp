@@ -1,5 +1,5 @@
-// The one place where Sluice meets DuckDB's C++: a file system for pgvfs://, a guard on table functions, and the
-// databases of a prepared statement. DuckDB's C API has none of the three. What is known of DuckDB is in duckdb.hpp.
+// The one place where Sluice meets DuckDB's C++: a file system for pgvfs://, a guard on table functions, the databases
+// of a prepared statement, and pins on DuckLake's schemas. DuckDB's C API has none of them. What is known of DuckDB is in duckdb.hpp.
 //
 // Go is called through the functions that bridge.go exports, which do not panic. What they fail with is thrown here as
 // DuckDB's own exception; no exception leaves the functions of bridge.h.
@@ -429,6 +429,46 @@ void guard_function(DatabaseInstance &db, const string &name) {
 	}
 }
 
+// ---- schema pins ----
+//
+// DuckLake (build d8a1881e, of DuckDB v1.5.5) caches the lake's schemas by version, and a query pins the ones it uses
+// until it ends. A transaction goes on using them: the tables that it makes refer to their schema when it commits. If
+// another session has replaced the cached schema meanwhile, the commit reads freed memory: 50 connections that made and
+// dropped tables, each in BEGIN … COMMIT, crashed stock DuckDB within seconds. Later builds pin for the transaction; for
+// this one, DuckLake's state of a connection is replaced by one that does.
+
+// Has the fields of DuckLake's DuckLakeSchemaPinState, whose Pin function writes to them. Where that one clears its pins
+// when a query ends, this one does so when the next transaction begins.
+struct TransactionPins : ClientContextState {
+	std::mutex lock;
+	std::unordered_map<void *, std::shared_ptr<void>> pins;
+
+	void QueryEnd(ClientContext &) override {
+	}
+	void TransactionBegin(MetaTransaction &, ClientContext &) override {
+		std::lock_guard<std::mutex> guard(lock);
+		pins.clear();
+	}
+};
+
+constexpr const char *pin_key = "ducklake_schema_pin:"; // what DuckLake's keys for the state begin with
+
+// Replaces the states of every lake that the connection has read. None is an error: the crash would be back unseen.
+void keep_schemas(ClientContext &context) {
+	auto &manager = *context.registered_state;
+	std::lock_guard<std::mutex> guard(manager.lock);
+	size_t replaced = 0;
+	for (auto &state : manager.registered_state) {
+		if (state.first.compare(0, strlen(pin_key), pin_key) == 0) {
+			state.second = shared_ptr<ClientContextState>(std::make_shared<TransactionPins>());
+			replaced++;
+		}
+	}
+	if (replaced == 0) {
+		throw std::runtime_error("DuckLake has pinned no schema for this connection");
+	}
+}
+
 DuckDB &database_of(void *duckdb_database) {
 	return *static_cast<DatabaseWrapper *>(duckdb_database)->database.get();
 }
@@ -497,6 +537,10 @@ char *sluice_guard_functions(void *duckdb_database, const char *names) {
 			guard_function(db, text.substr(at, end - at));
 		}
 	});
+}
+
+char *sluice_keep_schemas(void *duckdb_connection) {
+	return text_of_failure([&] { keep_schemas(*static_cast<Connection *>(duckdb_connection)->context.get()); });
 }
 
 char *sluice_statement_databases(void *duckdb_prepared_statement, size_t *length) {

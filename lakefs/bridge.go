@@ -63,6 +63,8 @@ var InternalFunctions = []string{
 	"postgres_configure_pool", "pg_clear_cache",
 	// Runs SQL on a new connection of its own, which is nobody's client: neither guarded nor in StatementDatabases.
 	"json_execute_serialized_sql",
+	// Their arguments are addresses in memory. SQL has no such values today.
+	"arrow_scan", "arrow_scan_dumb",
 }
 
 // GuardFunctions makes table functions of DuckDB's system catalog refuse to bind for a client, with a permission error,
@@ -74,6 +76,14 @@ func (b *Bridge) GuardFunctions(names ...string) error {
 	defer C.free(unsafe.Pointer(text))
 	return goError(C.sluice_guard_functions(b.db, text))
 }
+
+// DuckLakeUnpinned is the build of DuckLake (extension_version in duckdb_extensions()) that lets a transaction use schemas
+// which it has freed, and whose state KeepSchemas knows. It is the one of DuckDB v1.5.5.
+const DuckLakeUnpinned = "d8a1881e"
+
+// KeepSchemas makes DuckLake keep the schemas that a duckdb_connection uses until its next transaction, where the build
+// is DuckLakeUnpinned; bridge.cpp says why. To be called once the connection has read the lake and runs no query.
+func KeepSchemas(conn unsafe.Pointer) error { return goError(C.sluice_keep_schemas(conn)) }
 
 // StatementDatabases lists the attached databases that a duckdb_prepared_statement reads and modifies, as DuckDB bound
 // it. Databases that DuckLake reads on its own connections are not the statement's and not listed.

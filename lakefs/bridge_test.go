@@ -189,7 +189,20 @@ func TestBridge_Lake(t *testing.T) {
 	}
 	d.admin.must(t, "SET GLOBAL allowed_directories = ['pgvfs://lake/data/']", "SET GLOBAL enable_external_access = false")
 
-	c, _ := d.client(t)
+	c, client := d.client(t)
+	for _, sql := range []string{ // contexts that end with their statement do not harm the transaction
+		"BEGIN", "CREATE TABLE lake.s (a INT)", "INSERT INTO lake.s VALUES (1)", "INSERT INTO lake.s SELECT a + 1 FROM lake.s",
+		"DELETE FROM lake.s WHERE a = 1", "COMMIT", "DROP TABLE lake.s",
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		client.SetContext(ctx)
+		if sql == "DROP TABLE lake.s" {
+			c.want(t, "SELECT a::VARCHAR FROM lake.s", "2")
+		}
+		c.must(t, sql)
+		cancel()
+	}
+	client.SetContext(t.Context())
 	c.must(t,
 		"CREATE TABLE lake.t (a INT, b VARCHAR)",
 		"INSERT INTO lake.t SELECT range, 'row ' || range FROM range(100000)",

@@ -56,6 +56,18 @@
 // closes eventually does too (writer.go, slots). After a restart of PostgreSQL, reads and the first statement of a
 // change are tried once more on a new connection; nothing else is repeated.
 //
+// # DuckDB
+//
+// [Register] makes the store a file system of a DuckDB instance (bridge.go, bridge.cpp). DuckDB's C API has no file
+// systems, so bridge.cpp subclasses DuckDB's own C++ class, from the declarations in duckdb.hpp; they hold for one version of
+// DuckDB, which Register checks, and .ci/abi compares them with that version's headers (abi/). DuckDB's threads call
+// into Go and wait there. An error becomes DuckDB's IO error with the cause in its text, or an interrupt if the
+// statement's context has ended; a panic becomes an error too. Bytes go straight into and out of DuckDB's buffers.
+//
+// A connection that [Bridge.BindClient] marks is a client's: what the store does for it ends with its statement, and
+// the functions given to [Bridge.GuardFunctions] refuse to bind for it. The file ID is DuckDB's version tag, so its
+// cache of file ranges (enable_external_file_cache, on by default) never serves old bytes.
+//
 // # Debugging
 //
 //	SELECT * FROM pgvfs.files                                   what is there

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -44,6 +46,8 @@ public:
 template <class T, bool SAFE = true>
 class shared_ptr {
 public:
+	shared_ptr() = default;
+	explicit shared_ptr(std::shared_ptr<T> p) : internal(std::move(p)) {}
 	T *get() const { return internal.get(); }
 
 private:
@@ -237,6 +241,52 @@ public:
 	virtual bool SupportsListFilesExtended() const;
 	virtual unique_ptr<MultiFileList> GlobFilesExtended(const string &path, const FileGlobInput &input, optional_ptr<FileOpener> opener = nullptr);
 	virtual bool SupportsGlobExtended() const;
+};
+
+// ---- states that extensions keep with a connection ----
+
+class ErrorData;
+class MetaTransaction;
+class SQLStatement;
+struct BindPreparedStatementCallbackInfo;
+struct PreparedStatementCallbackInfo;
+enum class PreparedStatementMode : uint8_t { PREPARE_ONLY, PREPARE_AND_EXECUTE };
+enum class RebindQueryInfo { DO_NOT_REBIND, ATTEMPT_TO_REBIND };
+
+// The bodies are DuckDB's: what a state does not say, does nothing.
+class ClientContextState {
+public:
+	virtual ~ClientContextState() = default;
+	virtual void QueryBegin(ClientContext &) {}
+	virtual void QueryEnd() {}
+	virtual void QueryEnd(ClientContext &) { QueryEnd(); }
+	virtual void QueryEnd(ClientContext &context, optional_ptr<ErrorData>) { QueryEnd(context); }
+	virtual void TransactionBegin(MetaTransaction &, ClientContext &) {}
+	virtual void TransactionCommit(MetaTransaction &, ClientContext &) {}
+	virtual void TransactionRollback(MetaTransaction &, ClientContext &) {}
+	virtual void TransactionRollback(MetaTransaction &transaction, ClientContext &context, optional_ptr<ErrorData>) { TransactionRollback(transaction, context); }
+	virtual bool CanRequestRebind() { return false; }
+	virtual RebindQueryInfo OnPlanningError(ClientContext &, SQLStatement &, ErrorData &) { return RebindQueryInfo::DO_NOT_REBIND; }
+	virtual RebindQueryInfo OnFinalizePrepare(ClientContext &, PreparedStatementData &, PreparedStatementMode) { return RebindQueryInfo::DO_NOT_REBIND; }
+	virtual RebindQueryInfo OnExecutePrepared(ClientContext &, PreparedStatementCallbackInfo &, RebindQueryInfo) { return RebindQueryInfo::DO_NOT_REBIND; }
+	virtual RebindQueryInfo OnRebindPreparedStatement(ClientContext &, BindPreparedStatementCallbackInfo &, RebindQueryInfo) { return RebindQueryInfo::DO_NOT_REBIND; }
+	virtual void WriteProfilingInformation(std::ostream &) {}
+	virtual void OnTaskStart(ClientContext &) {}
+	virtual void OnTaskStop(ClientContext &) {}
+};
+
+class RegisteredStateManager {
+public:
+	std::mutex lock;
+	std::unordered_map<string, shared_ptr<ClientContextState>> registered_state;
+};
+
+// Never made or destroyed here, only looked into.
+class ClientContext {
+public:
+	ClientContext() = delete;
+	unsigned char before[40]; // what stands before the one field that is needed
+	std::unique_ptr<RegisteredStateManager> registered_state;
 };
 
 // ---- handles of the C API ----

@@ -40,15 +40,27 @@ func clientCommand(t *testing.T, program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestClients_Psql types a session into psql and compares the screen.
+// TestClients_Psql types each clients/psql/*.sql into psql and compares the screen.
 func TestClients_Psql(t *testing.T) {
-	cmd := clientCommand(t, stockClient(t, "psql"), "-X", "-A", "-f", "session.sql")
+	psql := stockClient(t, "psql")
+	sessions, err := filepath.Glob("clients/psql/*.sql")
+	if err != nil || len(sessions) == 0 {
+		t.Fatalf("no sessions: %v", err)
+	}
+	for _, path := range sessions {
+		name := strings.TrimSuffix(filepath.Base(path), ".sql")
+		t.Run(name, func(t *testing.T) { psqlSession(t, psql, name) })
+	}
+}
+
+func psqlSession(t *testing.T, psql, name string) {
+	cmd := clientCommand(t, psql, "-X", "-A", "-f", name+".sql")
 	cmd.Dir = filepath.Join("clients", "psql")
 	got, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, got)
 	}
-	want := filepath.Join("clients", "psql", "session.out")
+	want := filepath.Join("clients", "psql", name+".out")
 	if *rewriteFlag {
 		if err := os.WriteFile(want, got, 0o644); err != nil {
 			t.Fatal(err)

@@ -406,7 +406,7 @@ func stopShared() error {
 	var err error
 	if s := sharedServer.s; s != nil {
 		if err = s.stop(); err != nil || *logFlag {
-			fmt.Fprintf(os.Stderr, "log of the shared server:\n%s\n", tail(s.logPath(), 100))
+			fmt.Fprintf(os.Stderr, "log of the shared server:\n%s\n", tail(s.logPath(), 400))
 		}
 		os.RemoveAll(s.dir)
 	}

@@ -1,6 +1,6 @@
 -- What a person types into psql in a first session. Run by TestClients_Psql as
 --   psql -X -A -f session.sql
--- and compared with session.out, which PostgreSQL 15 wrote (TestClients_Psql with -addr and -rewrite).
+-- and compared with session.out, which PostgreSQL 15 wrote (TestClients_Psql with -addr and -rewrite), as is each .sql here.
 \set VERBOSITY sqlstate
 \pset footer on
 CREATE TABLE psql_session(id int, name text, price numeric(10,2), day date, ts timestamp);
@@ -46,10 +46,6 @@ COPY psql_session(id, name) FROM STDIN;
 SELECT id, name FROM psql_session WHERE id >= 20 ORDER BY id;
 \copy psql_session(id, name) FROM 'bad.csv' (FORMAT csv)
 SELECT count(*) FROM psql_session;
-\echo == rows fetched two at a time
-\set FETCH_COUNT 2
-SELECT id FROM psql_session ORDER BY id;
-\unset FETCH_COUNT
 \echo == described, not run
 SELECT 1 AS i, 'x'::text AS t, 1.5::numeric(10,2) AS n, now() AS ts \gdesc
 \echo == prepared by SQL
