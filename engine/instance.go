@@ -50,7 +50,7 @@ var extensions = []string{"postgres_scanner", "ducklake"}
 // cannot bind any of them unless it is an administrator's.
 var guarded = []string{
 	"enable_logging", "disable_logging", "truncate_duckdb_logs", "enable_profiling", "disable_profiling",
-	"checkpoint", "force_checkpoint",
+	"checkpoint", "force_checkpoint", "enable_peg_parser", "disable_peg_parser",
 }
 
 // openInstance opens DuckDB, makes pgvfs:// known, attaches the lake, installs the catalogs and locks the door.

@@ -22,11 +22,12 @@ import (
 
 // SessionConfig says who a session is for.
 type SessionConfig struct {
-	User   string            // the authenticated name
-	Admin  bool              // may reach what only an administrator may
-	Params map[string]string // start-up parameters: settings by name
-	Notice func(*pgerr.Error)
-	PID    uint32 // what pg_backend_pid() answers
+	User       string            // the authenticated name
+	Admin      bool              // may reach what only an administrator may
+	Params     map[string]string // start-up parameters: settings by name
+	Notice     func(*pgerr.Error)
+	PID        uint32 // what pg_backend_pid() answers
+	RemoteAddr string // the client's address, for logs
 }
 
 // Session is one client's state: a DuckDB connection, its settings and its transaction. One goroutine uses it at a
@@ -70,8 +71,9 @@ func (e *Engine) NewSession(ctx context.Context, cfg SessionConfig) (*Session, e
 		engine: e, in: in, conn: conn, cfg: cfg, log: e.log,
 		settings: newSettings(), prepared: map[string]*translate.Prepared{},
 	}
-	if !cfg.Admin {
-		s.client = in.bridge.BindClient(unsafe.Pointer(conn.conn.Ptr))
+	s.client = in.bridge.BindClient(unsafe.Pointer(conn.conn.Ptr))
+	if cfg.Admin {
+		s.client.AllowGuarded()
 	}
 	if err := s.start(ctx); err != nil {
 		s.Close()
@@ -121,9 +123,7 @@ func (s *Session) Close() {
 	if s.active != nil {
 		s.active.discard()
 	}
-	if s.client != nil {
-		s.client.Release()
-	}
+	s.client.Release()
 	s.conn.close()
 	s.in.release()
 }
@@ -175,11 +175,7 @@ func (x *execution) end() {
 }
 
 // bind tells the store whose reads and writes these are.
-func (s *Session) bind(ctx context.Context) {
-	if s.client != nil {
-		s.client.SetContext(ctx)
-	}
-}
+func (s *Session) bind(ctx context.Context) { s.client.SetContext(ctx) }
 
 // ParameterStatus lists the reported settings as they are now, in a fixed order.
 func (s *Session) ParameterStatus() []Param {

@@ -45,9 +45,10 @@ type Statement struct {
 	boundIn  uint64                    // the transaction that prepared belongs to
 	params   []uint32
 	columns  []pgcodec.Column
-	writes   bool  // changes the lake
-	catalogs bool  // reads pg_catalog or information_schema
-	copy     *Copy // nil unless a COPY
+	names    []string // of the columns, where the text that DuckDB gets has others
+	writes   bool     // changes the lake
+	catalogs bool     // reads pg_catalog or information_schema
+	copy     *Copy    // nil unless a COPY
 }
 
 // splice is text put into a statement's SQL at an offset of the SQL before any.
@@ -124,6 +125,9 @@ func (st *Statement) prepareDuck(ctx context.Context, oids []uint32) error {
 			err = st.bindDuck(ctx, declared)
 		}
 	}
+	if err == nil {
+		err = st.castColumns(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -149,6 +153,31 @@ func (st *Statement) bindDuck(ctx context.Context, declared []uint32) error {
 		return err
 	}
 	st.describeParams(declared)
+	st.columns = st.describeColumns()
+	return nil
+}
+
+// castColumns binds the statement again inside of a query that casts to text what cannot be encoded from its vector, if
+// there is any such column.
+func (st *Statement) castColumns(ctx context.Context) error {
+	needsCast := func(c pgcodec.Column) bool { return pgcodec.NeedsCast(c.Type) }
+	if mapping.PreparedStatementType(st.prepared) != mapping.StatementTypeSelect || !slices.ContainsFunc(st.columns, needsCast) {
+		return nil
+	}
+	names, exprs := make([]string, len(st.columns)), make([]string, len(st.columns))
+	for i, c := range st.columns {
+		st.names = append(st.names, c.Name)
+		names[i] = fmt.Sprintf("c%d", i)
+		exprs[i] = names[i]
+		if needsCast(c) {
+			exprs[i] += "::VARCHAR"
+		}
+	}
+	st.splices = append([]splice{{0, "SELECT " + strings.Join(exprs, ", ") + " FROM ("}}, st.splices...)
+	st.splices = append(st.splices, splice{len(st.stmt.SQL), ") _(" + strings.Join(names, ", ") + ")"})
+	if err := st.bindNow(ctx); err != nil {
+		return err
+	}
 	st.columns = st.describeColumns()
 	return nil
 }
@@ -234,7 +263,11 @@ func (st *Statement) describeColumns() []pgcodec.Column {
 	for i := range names {
 		names[i] = mapping.PreparedStatementColumnName(st.prepared, mapping.IdxT(i))
 	}
-	st.stmt.NameColumns(names)
+	if st.names != nil {
+		copy(names, st.names)
+	} else {
+		st.stmt.NameColumns(names)
+	}
 	columns := make([]pgcodec.Column, len(names))
 	for i := range columns {
 		columns[i] = pgcodec.Describe(names[i], ownedType(mapping.PreparedStatementColumnLogicalType(st.prepared, mapping.IdxT(i))))

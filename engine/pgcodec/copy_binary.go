@@ -22,6 +22,10 @@ func readBinary(d *CopyDecoder) ([][]byte, bool, error) {
 		}
 	}
 	src := d.buf[d.at:]
+	if len(src) == 0 && d.finished { // pgx sends no trailer, and PostgreSQL takes the end of the data for it
+		d.ended = true
+		return nil, false, nil
+	}
 	if len(src) < 2 {
 		return nil, false, d.cutShort()
 	}
@@ -100,8 +104,8 @@ func (d *CopyDecoder) readPreamble() (ok bool, err error) {
 	return true, nil
 }
 
-// cutShort is nil while more data may come. Unlike PostgreSQL, which takes a missing trailer for the end, a stream
-// without one is an error: a client that broke off looks just the same.
+// cutShort is nil while more data may come. A row that is not whole at the end of the data is an error; a client that
+// broke off does not get that far, since it sends no CopyDone.
 func (d *CopyDecoder) cutShort() error {
 	if !d.finished {
 		return nil
