@@ -16,7 +16,7 @@ const metadataSecret = "sluice_catalog"
 
 // metadataPool bounds the connections that DuckLake's catalog keeps to the backing PostgreSQL. One transaction of a
 // session holds one; more sessions at once than this connect for their transaction only.
-const metadataPool = 32
+const metadataPool = 64
 
 // metadataDB is DuckDB's name of the lake's attached metadata database. It stays DuckLake's default, because DuckLake
 // hides only that one from duckdb_databases() and what is built on it.
@@ -56,6 +56,10 @@ func attachSQL(e *Engine, readOnly bool) []string {
 	}
 	return []string{
 		fmt.Sprintf("SET GLOBAL pg_pool_max_connections = %d", metadataPool),
+		// DuckLake commits on top of the snapshot that its transaction began with, and waits before it tries again on the
+		// newest one. Commits of this process queue, so only the queue makes the snapshot old, and waiting (100 ms unless
+		// said otherwise) would only hold up the queue. Conflicts with other processes have the engine's own retries.
+		"SET GLOBAL ducklake_retry_wait_ms = 1",
 		// A thread's own cache would pin a connection to each of Go's threads.
 		"SET GLOBAL pg_pool_enable_thread_local_cache = false",
 		"CREATE OR REPLACE TEMPORARY SECRET " + metadataSecret + " (TYPE postgres, PASSWORD " + quoteLiteral(e.dsn["password"]) + ")",
