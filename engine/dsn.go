@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -89,14 +90,15 @@ func parseDSNKeywords(s string) (dsn, error) {
 	d := dsn{}
 	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {
 		key, rest, ok := strings.Cut(s, "=")
-		if !ok {
-			return nil, fmt.Errorf("parse the connection string: no = after %q", key)
+		if key = strings.TrimSpace(key); !ok || strings.ContainsAny(key, " \t\n'") {
+			// The word may be part of a password and stays out of the error.
+			return nil, errors.New("parse the connection string: a keyword is not followed by =")
 		}
 		value, after, err := dsnValue(strings.TrimLeft(rest, " \t\n"))
 		if err != nil {
 			return nil, err
 		}
-		d[strings.TrimSpace(key)] = value
+		d[key] = value
 		s = after
 	}
 	return d, nil
