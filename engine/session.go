@@ -112,6 +112,11 @@ func (s *Session) start(ctx context.Context) error {
 	if err := s.applySettings(ctx); err != nil { // reads the lake's schemas
 		return err
 	}
+	if !s.cfg.Admin {
+		if err := s.client.AllowDatabases(readable(s.engine.cfg.Lake), writable(s.engine.cfg.Lake)); err != nil {
+			return fmt.Errorf("restrict the session to its databases: %w", err)
+		}
+	}
 	if s.in.unpinned {
 		return wrap(lakefs.KeepSchemas(unsafe.Pointer(s.conn.conn.Ptr)), "keep DuckLake's schemas for transactions")
 	}

@@ -288,8 +288,8 @@ var admitted = map[mapping.StatementType]bool{
 // statementTypeMergeInto is duckdb.h's DUCKDB_STATEMENT_TYPE_MERGE_INTO, which the Go binding does not name.
 const statementTypeMergeInto mapping.StatementType = 30
 
-// admit checks what DuckDB has bound, views, macros and query('…') included: the kind of statement and the databases
-// that it reads and modifies.
+// admit reads from what DuckDB has bound whether the statement writes, and checks its kind. Databases that the session
+// may not reach are refused while DuckDB binds (lakefs.Client.AllowDatabases).
 func (st *Statement) admit() error {
 	s := st.s
 	reads, writes, err := lakefs.StatementDatabases(unsafe.Pointer(st.prepared.Ptr))
@@ -305,18 +305,14 @@ func (st *Statement) admit() error {
 		return pgerr.New(pgerrcode.InsufficientPrivilege, "permission denied for this kind of statement").
 			WithHint("Only an administrator of the lake may run it.")
 	}
-	for _, db := range writes {
-		if db != s.engine.cfg.Lake && db != "temp" {
-			return pgerr.Newf(pgerrcode.InsufficientPrivilege, "permission denied for database %q", db)
-		}
-	}
-	for _, db := range reads {
-		if db == metadataDB(s.engine.cfg.Lake) || !slices.Contains([]string{s.engine.cfg.Lake, "temp", "system", catalogDB}, db) {
-			return pgerr.Newf(pgerrcode.InsufficientPrivilege, "permission denied for database %q", db)
-		}
-	}
 	return nil
 }
+
+// readable are the databases that a session may read. The lake's metadata database is not one of them.
+func readable(lake string) []string { return []string{lake, "temp", "system", catalogDB} }
+
+// writable are the databases that a session may modify.
+func writable(lake string) []string { return []string{lake, "temp"} }
 
 // Params are the parameters' type OIDs, as ParameterDescription wants them.
 func (st *Statement) Params() []uint32 { return st.params }

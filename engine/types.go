@@ -45,8 +45,12 @@ func logicalType(t mapping.LogicalType) *pgcodec.LogicalType {
 // enumBits is the width of an ENUM's physical integers.
 var enumBits = map[mapping.Type]uint8{mapping.TypeUTinyInt: 8, mapping.TypeUSmallInt: 16, mapping.TypeUInteger: 32}
 
-// ownedType describes t and destroys the handle.
+// ownedType describes t and destroys the handle. No handle, which DuckDB gives where it could not tell a type yet, is the
+// invalid type.
 func ownedType(t mapping.LogicalType) *pgcodec.LogicalType {
+	if t.Ptr == nil {
+		return &pgcodec.LogicalType{ID: pgcodec.Invalid}
+	}
 	defer mapping.DestroyLogicalType(&t)
 	return logicalType(t)
 }

@@ -429,6 +429,48 @@ void guard_function(DatabaseInstance &db, const string &name) {
 	}
 }
 
+// ---- databases ----
+//
+// DuckDB asks the states of a connection about every statement once it is bound: when it is prepared, and again when it
+// is bound anew with its parameters' values, which query($1) needs before anybody can know what it reads.
+
+struct DatabaseGate : ClientContextState {
+	std::unordered_set<string> reads, writes; // what may be read and modified; never changed
+
+	// DuckDB asks only states that say they might want another binding. This one never does.
+	bool CanRequestRebind() override {
+		return true;
+	}
+	RebindQueryInfo OnFinalizePrepare(ClientContext &, PreparedStatementData &prepared, PreparedStatementMode) override {
+		for (auto &db : prepared.properties.read_databases) {
+			Check(reads, db.first);
+		}
+		for (auto &db : prepared.properties.modified_databases) {
+			Check(writes, db.first);
+		}
+		return RebindQueryInfo::DO_NOT_REBIND;
+	}
+
+private:
+	static void Check(const std::unordered_set<string> &allowed, const string &db) {
+		if (allowed.count(db) == 0) {
+			throw Exception(ExceptionType::PERMISSION, "permission denied for database \"" + db + "\"");
+		}
+	}
+};
+
+// Puts a gate before the connection's statements.
+void gate_databases(ClientContext &context, const string &databases) {
+	auto gate = std::make_shared<DatabaseGate>();
+	for (size_t at = 0, end = 0; at < databases.size(); at = end + 1) {
+		end = std::min(databases.find('\n', at), databases.size());
+		(databases[at] == 'W' ? gate->writes : gate->reads).insert(databases.substr(at + 1, end - at - 1));
+	}
+	auto &manager = *context.registered_state;
+	std::lock_guard<std::mutex> guard(manager.lock);
+	manager.registered_state["sluice_databases"] = shared_ptr<ClientContextState>(gate);
+}
+
 // ---- schema pins ----
 //
 // DuckLake (build d8a1881e, of DuckDB v1.5.5) caches the lake's schemas by version, and a query pins the ones it uses
@@ -537,6 +579,10 @@ char *sluice_guard_functions(void *duckdb_database, const char *names) {
 			guard_function(db, text.substr(at, end - at));
 		}
 	});
+}
+
+char *sluice_client_databases(void *duckdb_connection, const char *databases) {
+	return text_of_failure([&] { gate_databases(*static_cast<Connection *>(duckdb_connection)->context.get(), databases); });
 }
 
 char *sluice_keep_schemas(void *duckdb_connection) {

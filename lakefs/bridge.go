@@ -116,6 +116,7 @@ func goError(text *C.char) error {
 // Client is one client's session as the bridge knows it.
 type Client struct {
 	bridge *Bridge
+	conn   unsafe.Pointer // the duckdb_connection
 	key    C.uintptr_t // the session's ClientContext: a key, never dereferenced
 	ctx    atomic.Pointer[context.Context]
 }
@@ -123,7 +124,7 @@ type Client struct {
 // BindClient marks a duckdb_connection as a client's: guarded functions refuse it, and what it reads and writes ends
 // with the context that SetContext says. Release must be called before the connection is closed.
 func (b *Bridge) BindClient(conn unsafe.Pointer) *Client {
-	c := &Client{bridge: b, key: C.sluice_client_key(conn)}
+	c := &Client{bridge: b, conn: conn, key: C.sluice_client_key(conn)}
 	C.sluice_client_guard(c.key, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -133,6 +134,22 @@ func (b *Bridge) BindClient(conn unsafe.Pointer) *Client {
 
 // AllowGuarded lets the client use guarded functions: it is an administrator's.
 func (c *Client) AllowGuarded() { C.sluice_client_guard(c.key, 0) }
+
+// AllowDatabases refuses every later statement of the connection that reads or modifies other attached databases than
+// these, with a permission error, whatever it is wrapped in and also where only a parameter's value names the database.
+// Internal work of DuckDB on the connection is held to it too, so system and temp are to be among them.
+func (c *Client) AllowDatabases(reads, writes []string) error {
+	var list strings.Builder
+	for _, db := range reads {
+		list.WriteString("R" + db + "\n")
+	}
+	for _, db := range writes {
+		list.WriteString("W" + db + "\n")
+	}
+	text := C.CString(list.String())
+	defer C.free(unsafe.Pointer(text))
+	return goError(C.sluice_client_databases(c.conn, text))
+}
 
 // SetContext says which statement the client runs now: reads and writes of the store on its behalf end with ctx. A read
 // belongs to the statement that reads, whichever has opened the file; a file being written, to the one that began it.

@@ -46,6 +46,10 @@ char *sluice_guard_functions(void *duckdb_database, const char *names);
 // length. A text beginning with "E" is an error.
 char *sluice_statement_databases(void *duckdb_prepared_statement, size_t *length);
 
+// Refuses every statement of the connection that DuckDB binds to other databases than these: "R" or "W", the name, a
+// '\n', for each that may be read or modified. Returns an error text by malloc, or NULL.
+char *sluice_client_databases(void *duckdb_connection, const char *databases);
+
 // Keeps the schemas that DuckLake pins for the connection's queries until its next transaction begins. To be called
 // once the connection has read the lake. Returns an error text by malloc, or NULL.
 char *sluice_keep_schemas(void *duckdb_connection);

@@ -334,6 +334,21 @@ struct StatementProperties {
 	bool always_require_rebind;
 };
 
+enum class StatementType : uint8_t { INVALID_STATEMENT };
+class PhysicalPlan;
+
+// Never made or destroyed here, only looked into.
+class PreparedStatementData {
+public:
+	PreparedStatementData() = delete;
+	StatementType statement_type;
+	SQLStatement *unbound_statement; // a unique_ptr in DuckDB, like the next
+	PhysicalPlan *physical_plan;
+	vector<string> names;
+	vector<LogicalType> types;
+	StatementProperties properties;
+};
+
 class PreparedStatement {
 public:
 	shared_ptr<ClientContext> context;

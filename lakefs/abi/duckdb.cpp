@@ -28,6 +28,7 @@
 #include "duckdb/common/multi_file/multi_file_list.hpp"
 #include "duckdb/main/extension/extension_loader.hpp"
 #include "duckdb/main/prepared_statement.hpp"
+#include "duckdb/main/prepared_statement_data.hpp"
 #include "print.hpp"
 
 int main() { duckdb::print(); }
