@@ -1,12 +1,106 @@
 package engine
 
 import (
+	"context"
+
 	"github.com/duckdb/duckdb-go/v2/mapping"
 	"github.com/jackc/pgerrcode"
 
 	"sluice/engine/pgcodec"
 	"sluice/engine/pgerr"
 )
+
+// prepareParams binds the statement and finds out its parameters' types: the declared ones, else what DuckDB says. What
+// DuckDB cannot tell gets a cast and the statement is bound again: an undeclared parameter is text, as in PostgreSQL.
+func (st *Statement) prepareParams(ctx context.Context, declared []uint32) error {
+	n := max(st.stmt.Params, len(declared))
+	st.params, st.casts = make([]uint32, n), make([]string, n)
+	for i, oid := range declared {
+		st.params[i], st.casts[i] = oid, castNames[oid]
+	}
+	if err := st.bindCast(ctx); err != nil {
+		return err
+	}
+	open := false
+	for i := range n {
+		t := ownedType(mapping.ParamLogicalType(st.prepared, mapping.IdxT(i+1)))
+		if id := mapping.Type(t.ID); id != mapping.TypeInvalid && id != mapping.TypeSQLNull && id != mapping.TypeAny {
+			if st.params[i] == 0 {
+				st.params[i] = pgcodec.Describe("", t).OID
+			}
+			continue
+		}
+		if st.params[i] == 0 {
+			st.params[i] = pgcodec.OIDText
+		}
+		if st.casts[i] == "" {
+			open = true
+			st.castOpen(i)
+		}
+	}
+	if !open {
+		return nil
+	}
+	return st.bindCast(ctx)
+}
+
+// looseCast describes a numeric whose width is not known before its value is.
+const looseCast = "DECIMAL(38,9)"
+
+// castOpen chooses the cast of a parameter that nothing around it says the type of.
+func (st *Statement) castOpen(i int) {
+	t := pgcodec.TypeOf(st.params[i])
+	switch {
+	case t == nil:
+		st.casts[i] = "VARCHAR"
+	case t.ID == pgcodec.Decimal:
+		st.casts[i], st.loose = looseCast, append(st.loose, i)
+	case t.ID == pgcodec.List && t.Child.ID == pgcodec.Decimal:
+		st.casts[i], st.loose = looseCast+"[]", append(st.loose, i)
+	default:
+		st.casts[i] = pgcodec.DuckName(t)
+	}
+}
+
+// castByValues makes the casts of loose parameters those of their values, and binds the statement again if that changes
+// any.
+func (st *Statement) castByValues(ctx context.Context, args []Arg) error {
+	changed := false
+	for _, i := range st.loose {
+		if i >= len(args) || args[i].Data == nil {
+			continue
+		}
+		v, err := decodeArg(st.params[i], args[i], &st.s.codec)
+		if err != nil {
+			return err
+		}
+		if name := pgcodec.DuckName(v.Type); name != st.casts[i] {
+			st.casts[i], changed = name, true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	if err := st.bindCast(ctx); err != nil {
+		return err
+	}
+	return st.castColumns(ctx)
+}
+
+// bindCast binds stmt.SQL with the parameters' casts put in.
+func (st *Statement) bindCast(ctx context.Context) error {
+	st.splices, st.names = st.splices[:0], nil
+	for _, p := range st.stmt.ParamAt {
+		if name := st.casts[p.N-1]; name != "" {
+			st.splices = append(st.splices, splice{p.End, "::" + name})
+		}
+	}
+	if err := st.bindNow(ctx); err != nil {
+		return err
+	}
+	st.columns = st.describeColumns()
+	return nil
+}
 
 // bindArgs decodes the client's arguments by the types that Params told it and binds them.
 func (st *Statement) bindArgs(args []Arg) error {
@@ -111,8 +205,8 @@ func listValue(v *pgcodec.Value) mapping.Value {
 	return mapping.CreateListValue(child, values)
 }
 
-// castNames are DuckDB's names for the types that clients declare parameters as. An OID that is not here is left for
-// DuckDB to tell, and decoded as text.
+// castNames are DuckDB's names for the types that clients declare parameters as. What is not here is left for DuckDB to
+// tell: a numeric has no width of its own, so it takes that of the column it is compared with or stored in.
 var castNames = map[uint32]string{
 	pgcodec.OIDBool: "BOOLEAN", pgcodec.OIDBytea: "BLOB", pgcodec.OIDInt8: "BIGINT", pgcodec.OIDInt2: "SMALLINT",
 	pgcodec.OIDInt4: "INTEGER", pgcodec.OIDText: "VARCHAR", pgcodec.OIDOID: "BIGINT", pgcodec.OIDJSON: "JSON",
@@ -121,18 +215,4 @@ var castNames = map[uint32]string{
 	pgcodec.OIDTime: "TIME", pgcodec.OIDTimeTZ: "TIMETZ", pgcodec.OIDTimestamp: "TIMESTAMP",
 	pgcodec.OIDTimestampTZ: "TIMESTAMPTZ", pgcodec.OIDInterval: "INTERVAL", pgcodec.OIDUUID: "UUID",
 	pgcodec.OIDVarbit: "BIT", pgcodec.OIDBit: "BIT",
-}
-
-// castName is the type to cast a declared parameter to, or "" where the value says it best: a numeric has no width of
-// its own, so DuckDB takes the one of each value.
-func castName(oid uint32) string {
-	if name, ok := castNames[oid]; ok {
-		return name
-	}
-	if t := pgcodec.TypeOf(oid); t != nil && t.ID == pgcodec.List {
-		if element, ok := castNames[pgcodec.Describe("", t.Child).OID]; ok {
-			return element + "[]"
-		}
-	}
-	return ""
 }

@@ -112,7 +112,7 @@ var sqlstates = []struct{ kind, entry, pattern, code, raisedBy string }{
 	{"Conversion", "", `time field value out of range: "[^0-9]`, pgerrcode.InvalidDatetimeFormat, `SELECT time 'x'`},
 	{"Conversion", "", "field value out of range", pgerrcode.DatetimeFieldOverflow, `SELECT date '2020-99-01'`},
 	{"Conversion", "", "out of range", pgerrcode.NumericValueOutOfRange, `SELECT 99999999999::int`},
-	{"Conversion", "", `convert string ['"][-+]?[0-9.]+['"] to (U?INT|DECIMAL)`, pgerrcode.NumericValueOutOfRange, `SELECT '99999999999'::int`},
+	{"Conversion", "", `convert string ['"][-+]?[0-9]+[.]?[0-9]*['"] to (U?INT|DECIMAL)`, pgerrcode.NumericValueOutOfRange, `SELECT '99999999999'::int`},
 	{"Conversion", "", "cast value .* to DECIMAL", pgerrcode.NumericValueOutOfRange, `SELECT 12345::decimal(4,1)`},
 	{"Conversion", "", "invalid timestamp", pgerrcode.InvalidDatetimeFormat, `SELECT timestamp 'x'`},
 	{"Conversion", "", "invalid date", pgerrcode.InvalidDatetimeFormat, `SELECT date 'x'`},

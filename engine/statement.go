@@ -44,6 +44,8 @@ type Statement struct {
 	splices  []splice                  // what was put into stmt.SQL, for positions
 	boundIn  uint64                    // the transaction that prepared belongs to
 	params   []uint32
+	casts    []string // of each parameter: the type that its every occurrence is cast to, "" for none
+	loose    []int    // parameters whose cast is the type of their value
 	columns  []pgcodec.Column
 	names    []string // of the columns, where the text that DuckDB gets has others
 	writes   bool     // changes the lake
@@ -108,53 +110,20 @@ func (st *Statement) prepare(ctx context.Context, oids []uint32) error {
 	return nil
 }
 
-// prepareDuck binds the statement in DuckDB. Parameters that the client declared, or that DuckDB cannot tell the type
-// of, get a cast spliced in and the statement is bound again; an undeclared one is text, as in PostgreSQL.
+// prepareDuck binds the statement in DuckDB and describes it.
 func (st *Statement) prepareDuck(ctx context.Context, oids []uint32) error {
-	declared := make([]uint32, max(st.stmt.Params, len(oids)))
-	copy(declared, oids)
-	err := st.bindDuck(ctx, declared)
-	if err == nil {
-		open := false
-		for i, oid := range declared {
-			if oid == 0 && i < len(st.params) && st.params[i] == 0 {
-				declared[i], open = pgcodec.OIDText, true
-			}
-		}
-		if open || slices.Contains(st.params, 0) {
-			err = st.bindDuck(ctx, declared)
-		}
-	}
-	if err == nil {
-		err = st.castColumns(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	return st.admit()
-}
-
-// bindDuck prepares stmt.SQL with a cast at each declared parameter and reads what DuckDB says of it.
-func (st *Statement) bindDuck(ctx context.Context, declared []uint32) error {
-	st.splices = st.splices[:0]
-	for _, p := range st.stmt.ParamAt {
-		if p.N <= len(declared) && declared[p.N-1] != 0 {
-			if name := castName(declared[p.N-1]); name != "" {
-				st.splices = append(st.splices, splice{p.End, "::" + name})
-			}
-		}
-	}
 	if st.s.tx.kind == txNone {
 		if err := st.s.begin(ctx, txBinding); err != nil {
 			return err
 		}
 	}
-	if err := st.bindNow(ctx); err != nil {
+	if err := st.prepareParams(ctx, oids); err != nil {
 		return err
 	}
-	st.describeParams(declared)
-	st.columns = st.describeColumns()
-	return nil
+	if err := st.castColumns(ctx); err != nil {
+		return err
+	}
+	return st.admit()
 }
 
 // castColumns binds the statement again inside of a query that casts to text what cannot be encoded from its vector, if
@@ -235,22 +204,6 @@ func (st *Statement) position(offset int) int {
 		shift += len(sp.text)
 	}
 	return st.stmt.Position(max(offset-shift, 0))
-}
-
-// describeParams reads the parameters' types: the declared one, else DuckDB's, else 0.
-func (st *Statement) describeParams(declared []uint32) {
-	n := max(int(mapping.NParams(st.prepared)), len(declared))
-	st.params = make([]uint32, n)
-	for i := range st.params {
-		if i < len(declared) && declared[i] != 0 {
-			st.params[i] = declared[i]
-			continue
-		}
-		t := ownedType(mapping.ParamLogicalType(st.prepared, mapping.IdxT(i+1)))
-		if id := mapping.Type(t.ID); id != mapping.TypeInvalid && id != mapping.TypeSQLNull && id != mapping.TypeAny {
-			st.params[i] = pgcodec.Describe("", t).OID
-		}
-	}
 }
 
 // describeColumns reads the columns of the rows that the statement returns, none where it returns a count. They are
@@ -461,6 +414,9 @@ func (st *Statement) runAlone(x *execution, args []Arg) (*Result, error) {
 // stream starts the statement in DuckDB's open transaction. A count of changed rows is read at once; rows are left to
 // the result.
 func (st *Statement) stream(x *execution, args []Arg) (*Result, error) {
+	if err := st.castByValues(x.ctx, args); err != nil {
+		return nil, err
+	}
 	if err := st.rebind(x.ctx); err != nil {
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func TestDrain_SIGTERM(t *testing.T) {
 			t.Errorf("%s session: %s, want 57P01", name, code)
 		}
 	}
-	if err := s.stop(); err != nil {
+	if err := s.stopped(); err != nil {
 		t.Error(err)
 	}
 }

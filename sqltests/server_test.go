@@ -191,6 +191,11 @@ func (s *server) stop() error {
 		return nil
 	}
 	s.cmd.Process.Signal(syscall.SIGTERM)
+	return s.stopped()
+}
+
+// stopped waits for a server that was told to stop. Another SIGTERM would end it at once.
+func (s *server) stopped() error {
 	select {
 	case <-s.done:
 	case <-time.After(stopTimeout):
