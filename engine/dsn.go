@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"sluice/lakefs"
 )
 
 // dsn is a libpq connection string taken apart, keyword by keyword (PostgreSQL manual, 34.1.1 "Connection Strings").
@@ -144,4 +146,18 @@ func (d dsn) String() string {
 		parts[i] = k + "='" + escape.Replace(d[k]) + "'"
 	}
 	return strings.Join(parts, " ")
+}
+
+// verify makes libpq as strict as the chunk store's connections: other machines have to show a certificate that is
+// theirs, of an authority that the system or sslrootcert trusts.
+func (d dsn) verify() {
+	for _, host := range strings.Split(d["host"], ",") {
+		if host != "" && !lakefs.IsLocal(host) {
+			d["sslmode"] = "verify-full"
+			if d["sslrootcert"] == "" {
+				d["sslrootcert"] = "system"
+			}
+			return
+		}
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +20,7 @@ import (
 // Config says which lake an engine opens and what it may use for it.
 type Config struct {
 	DSN            string         // the backing PostgreSQL, a libpq URL or keyword string
+	AllowPlaintext bool           // permits connections to it on other machines that are not encrypted and verified
 	Lake           string         // the lake's name: DuckDB's catalog, the database that clients ask for
 	DataPath       string         // where the lake's files are, e.g. pgvfs://lake/data/
 	MetadataSchema string         // schema of the ducklake_* tables in the backing database
@@ -72,7 +75,12 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, dsn: d, log: cfg.Logger, started: time.Now(), commits: make(chan struct{}, 1)}
 	e.commits <- struct{}{}
-	if e.store, err = lakefs.OpenPG(ctx, lakefs.Config{DSN: cfg.DSN, ReapGrace: cfg.ReapGrace, Logger: cfg.Logger}); err != nil {
+	if err := os.MkdirAll(spillDir(cfg), 0o700); err != nil {
+		return nil, fmt.Errorf("make the spill directory: %w", err)
+	}
+	if e.store, err = lakefs.OpenPG(ctx, lakefs.Config{
+		DSN: cfg.DSN, AllowPlaintext: cfg.AllowPlaintext, ReapGrace: cfg.ReapGrace, SpillDir: spillDir(cfg), Logger: cfg.Logger,
+	}); err != nil {
 		return nil, fmt.Errorf("open the chunk store: %w", err)
 	}
 	if e.current, err = openInstance(ctx, e); err != nil {
@@ -80,6 +88,10 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	return e, nil
 }
+
+// spillDir holds what does not fit into memory: DuckDB's operators, and files being written while all connections are
+// taken.
+func spillDir(cfg Config) string { return filepath.Join(cfg.DataDir, "spill") }
 
 // Close ends the instance and the store. Sessions must have been closed.
 func (e *Engine) Close() error {

@@ -147,7 +147,6 @@ var sqlstates = []struct{ kind, entry, pattern, code, raisedBy string }{
 	{"Invalid Input", "", "Values were not provided", pgerrcode.UndefinedParameter, `-- a simple query with $1`},
 	{"Invalid Input", "", "Malformed JSON", pgerrcode.InvalidTextRepresentation, `SELECT json_extract('{', '$')`},
 	{"Invalid Input", "", "Invalid UTF8", pgerrcode.CharacterNotInRepertoire, `SELECT chr(-1)`},
-	{"Invalid Input", "", "database has been invalidated", pgerrcode.AdminShutdown, `-- after an INTERNAL error`},
 	{"Invalid Input", "", "", pgerrcode.InvalidParameterValue, `SELECT regexp_matches('a', '(')`},
 
 	{"Not implemented", "", "", pgerrcode.FeatureNotSupported, `CREATE INDEX errors_i ON errors_t(i)`},
@@ -163,7 +162,6 @@ var sqlstates = []struct{ kind, entry, pattern, code, raisedBy string }{
 	{"IO", "", "", pgerrcode.IOError, `-- a fault of the chunk store`},
 	{"Missing Extension", "", "", pgerrcode.FeatureNotSupported, `-- an extension that is not loaded`},
 	{"Extension Autoloading", "", "", pgerrcode.FeatureNotSupported, `-- an extension that is not loaded`},
-	{"FATAL", "", "", pgerrcode.AdminShutdown, `-- the instance is lost`},
 	{"INTERNAL", "", "", pgerrcode.InternalError, `-- a bug of DuckDB`},
 }
 
@@ -217,6 +215,10 @@ func (s *Session) pgErrorOfDuck(ctx context.Context, e *duckError, position func
 		return canceled(ctx)
 	}
 	message := s.engine.redact(e.Message)
+	if isInvalidated(e) {
+		return pgerr.Fatal(pgerrcode.CrashShutdown, "terminating connection because the database engine has failed").
+			WithHint("Connect again: it has been replaced.").WithCause(e)
+	}
 	if containsAny(e.Message, lostConnection) {
 		return pgerr.New(pgerrcode.ConnectionFailure, "lost the connection to the backing PostgreSQL").
 			WithDetail(message).WithHint("The statement was not retried. Try it again.").WithCause(e)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -74,11 +72,7 @@ func openInstance(ctx context.Context, e *Engine) (*instance, error) {
 
 // config builds DuckDB's configuration. The caller destroys it.
 func (in *instance) config(cfg Config) (mapping.Config, error) {
-	spill := filepath.Join(cfg.DataDir, "spill")
-	if err := os.MkdirAll(spill, 0o700); err != nil {
-		return mapping.Config{}, fmt.Errorf("make the spill directory: %w", err)
-	}
-	all := map[string]string{"temp_directory": spill, "memory_limit": cfg.MemoryLimit, "max_temp_directory_size": cfg.SpillLimit}
+	all := map[string]string{"temp_directory": spillDir(cfg), "memory_limit": cfg.MemoryLimit, "max_temp_directory_size": cfg.SpillLimit}
 	if cfg.Threads > 0 {
 		all["threads"] = strconv.Itoa(cfg.Threads)
 	}

@@ -44,6 +44,9 @@ func attachSQL(e *Engine, readOnly bool) []string {
 			public[key] = value
 		}
 	}
+	if !e.cfg.AllowPlaintext {
+		public.verify()
+	}
 	attach := "ATTACH " + quoteLiteral("ducklake:postgres:"+public.String()) + " AS " + quoteIdent(e.cfg.Lake) +
 		" (DATA_PATH " + quoteLiteral(e.cfg.DataPath) + ", METADATA_SCHEMA " + quoteLiteral(e.cfg.MetadataSchema)
 	if e.dsn["password"] != "" {

@@ -233,7 +233,7 @@ func oneOf(words ...string) func(string) (string, error) {
 		if l := strings.ToLower(v); slices.Contains(words, l) {
 			return l, nil
 		}
-		return "", fmt.Errorf("Available values: %s.", strings.Join(words, ", ")) //nolint:staticcheck // shown as PostgreSQL's detail
+		return "", fmt.Errorf("available values: %s", strings.Join(words, ", "))
 	}
 }
 

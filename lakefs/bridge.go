@@ -117,7 +117,7 @@ func goError(text *C.char) error {
 type Client struct {
 	bridge *Bridge
 	conn   unsafe.Pointer // the duckdb_connection
-	key    C.uintptr_t // the session's ClientContext: a key, never dereferenced
+	key    C.uintptr_t    // the session's ClientContext: a key, never dereferenced
 	ctx    atomic.Pointer[context.Context]
 }
 

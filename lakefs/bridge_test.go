@@ -146,19 +146,12 @@ func (c duckConn) wantError(t *testing.T, sql string, kind duckdb.ErrorType, tex
 // extensions are the files of DuckDB's extensions that a lake needs, in the order in which they are loaded.
 func extensions(t *testing.T) []string {
 	t.Helper()
-	dir := os.Getenv("SLUICE_TEST_EXTENSIONS")
-	if dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir = filepath.Join(cache, "sluice-test", "extensions", duckdb.LibraryVersion(), runtime.GOOS+"_"+runtime.GOARCH)
-	}
+	dir := filepath.Join(embeddedtest.Extensions(t), "extensions", duckdb.LibraryVersion(), runtime.GOOS+"_"+runtime.GOARCH)
 	var files []string
 	for _, name := range []string{"postgres_scanner", "ducklake"} {
 		file := filepath.Join(dir, name+".duckdb_extension")
 		if _, err := os.Stat(file); err != nil {
-			t.Skipf("DuckDB's extension %s is not in %s; go test ./engine fetches it, or set SLUICE_TEST_EXTENSIONS: %v", name, dir, err)
+			t.Fatal(err)
 		}
 		files = append(files, file)
 	}

@@ -108,7 +108,7 @@ func verifyServers(c *pgconn.Config) error {
 	refused := ""
 	for _, s := range append([]*server{{Host: c.Host, Port: c.Port, TLSConfig: c.TLSConfig}}, c.Fallbacks...) {
 		switch {
-		case isLocal(s.Host):
+		case IsLocal(s.Host):
 		case s.TLSConfig == nil:
 			refused = s.Host
 			continue
@@ -133,8 +133,8 @@ func verified(config *tls.Config, host string) *tls.Config {
 	return config
 }
 
-// isLocal reports whether a host is this machine for sure: a Unix socket or a loopback address.
-func isLocal(host string) bool {
+// IsLocal reports whether a host is this machine for sure: a Unix socket or a loopback address.
+func IsLocal(host string) bool {
 	if strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || host == "localhost" {
 		return true
 	}

@@ -37,6 +37,7 @@ type serveCommand struct {
 	MemoryLimit    string        `env:"SLUICE_MEMORY_LIMIT" placeholder:"SIZE" help:"DuckDB's memory limit, such as 4GB (${env}, default: DuckDB's own, 80% of the machine's or container's)."`
 	Threads        int           `env:"SLUICE_THREADS" placeholder:"N" help:"DuckDB's threads (${env}, default: DuckDB's own, one a core)."`
 	DrainTimeout   time.Duration `env:"SLUICE_DRAIN_TIMEOUT" default:"30s" placeholder:"TIME" help:"What running statements have left when Sluice is told to stop (${env}, default ${default})."`
+	DSNPlaintext   bool          `name:"dsn-plaintext" env:"SLUICE_DSN_PLAINTEXT" help:"Connect to a PostgreSQL on another machine without TLS, or without verifying it; for isolated networks (${env})."`
 	ReapGrace      time.Duration `env:"SLUICE_REAP_GRACE" default:"600s" placeholder:"TIME" help:"How long a replaced file stays readable for statements that began before (${env}, default ${default})."`
 }
 

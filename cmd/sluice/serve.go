@@ -58,6 +58,7 @@ func (c *serveCommand) engineConfig(dsn string, log zerolog.Logger) engine.Confi
 		DataDir:        c.DataDir,
 		MemoryLimit:    c.MemoryLimit,
 		Threads:        c.Threads,
+		AllowPlaintext: c.DSNPlaintext,
 		ReapGrace:      c.ReapGrace,
 		Logger:         log,
 	}

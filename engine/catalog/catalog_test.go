@@ -16,16 +16,13 @@ import (
 
 	"sluice/engine/catalog"
 	"sluice/engine/translate"
+	"sluice/lakefs/embedded/embeddedtest"
 )
 
 // open gives a connection with a DuckLake on local files and the catalogs installed, as the engine sets a session up.
-// Without the ducklake extension the test is skipped: SLUICE_EXTENSIONS names its directory.
 func open(t testing.TB) *sql.Conn {
 	t.Helper()
-	dir := os.Getenv("SLUICE_EXTENSIONS")
-	if dir == "" {
-		dir = filepath.Join(os.TempDir(), "extdir")
-	}
+	dir := filepath.Join(embeddedtest.Extensions(t), "extensions")
 	db, err := sql.Open("duckdb", "")
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +34,7 @@ func open(t testing.TB) *sql.Conn {
 	}
 	files := t.TempDir()
 	if _, err := conn.ExecContext(context.Background(), "SET extension_directory = '"+dir+"'; SET autoinstall_known_extensions = false; LOAD ducklake"); err != nil {
-		t.Skipf("NOT TESTED: no ducklake extension in %s: %v", dir, err)
+		t.Fatal(err)
 	}
 	run(t, conn, "ATTACH 'ducklake:"+files+"/meta.db' AS lake (DATA_PATH '"+files+"/data')")
 	run(t, conn, "ATTACH ':memory:' AS sluice")

@@ -1,9 +1,11 @@
-// Package embeddedtest gives a test an embedded PostgreSQL of its own.
+// Package embeddedtest gives a test an embedded PostgreSQL of its own, and DuckDB's extensions.
 package embeddedtest
 
 import (
 	"context"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -52,6 +54,32 @@ func Dir(tb testing.TB) string {
 	tb.Cleanup(func() { os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o711); err != nil {
 		tb.Fatal(err)
+	}
+	return dir
+}
+
+// Extensions is a data directory whose extensions folder holds DuckDB's extensions. They are fetched once, by the command
+// that does it for everybody, into the user's cache folder, where all tests find them.
+func Extensions(tb testing.TB) string {
+	tb.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	dir := filepath.Join(cache, "sluice-test")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	fetched, err := filepath.Glob(filepath.Join(dir, "extensions", "*", "*", "ducklake.duckdb_extension"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if len(fetched) > 0 {
+		return dir
+	}
+	cmd := exec.CommandContext(tb.Context(), "go", "run", "sluice/cmd/sluice", "extensions", "--data-dir", dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		tb.Skipf("NOT TESTED: DuckDB's extensions could not be fetched: %v\n%s", err, out)
 	}
 	return dir
 }
