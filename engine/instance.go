@@ -29,12 +29,11 @@ type instance struct {
 }
 
 // settings are DuckDB's, given when the instance opens. What PostgreSQL's users would find silently different is set
-// as PostgreSQL has it: NULLs sort as if larger than every value, and / of two integers is an integer.
+// as PostgreSQL has it: / of two integers is an integer.
 var settings = map[string]string{
 	"autoinstall_known_extensions":           "false",
 	"autoload_known_extensions":              "false",
 	"allow_community_extensions":             "false",
-	"default_null_order":                     "nulls_last_on_asc_first_on_desc",
 	"integer_division":                       "true",
 	"errors_as_json":                         "true",
 	"scalar_subquery_error_on_multiple_rows": "true",

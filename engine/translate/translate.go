@@ -13,6 +13,7 @@ var rules = [...]func(*rewrite){
 	publicSchema,      // public.x
 	regularExpression, // ~ and !~
 	lockingClauses,    // FOR UPDATE
+	nullsOrder,        // ORDER BY x DESC
 }
 
 // Parse splits a client's text into statements and translates each. Text without any has none. A quote or comment
