@@ -46,6 +46,10 @@ func (st *Statement) prepareCopy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if options.HasDefault {
+		return pgerr.New(pgerrcode.FeatureNotSupported, "COPY option DEFAULT is not supported")
+	}
+	options.Table = c.Table
 	st.copy.Options = options
 	st.columns = nil // what a COPY returns is no rows
 	if c.In {
@@ -261,12 +265,7 @@ func (c *CopyIn) setRow(fields [][]byte) error {
 
 // inRow says where in the data an error was found, as PostgreSQL does.
 func (c *CopyIn) inRow(err error, column int, field []byte) error {
-	e := c.s.pgError(c.x.ctx, err, nil)
-	where := fmt.Sprintf("COPY %s, line %d, column %s", c.st.stmt.Copy.Table, c.decoder.Line(), c.st.copy.Columns[column].Name)
-	if c.st.copy.Options.Format != pgcodec.CopyBinary && len(field) <= 100 {
-		where += fmt.Sprintf(": %q", field)
-	}
-	return e.WithWhere(where)
+	return c.s.pgError(c.x.ctx, err, nil).WithWhere(c.decoder.Where(column, field))
 }
 
 // append hands the chunk to the appender and inserts when enough was gathered.

@@ -22,12 +22,11 @@ import (
 
 // SessionConfig says who a session is for.
 type SessionConfig struct {
-	User       string            // the authenticated name
-	Admin      bool              // may reach what only an administrator may
-	Params     map[string]string // start-up parameters: settings by name
-	Notice     func(*pgerr.Error)
-	PID        uint32 // what pg_backend_pid() answers
-	RemoteAddr string // the client's address, for logs
+	User   string            // the authenticated name
+	Admin  bool              // may reach what only an administrator may
+	Params map[string]string // start-up parameters: settings by name
+	Notice func(*pgerr.Error)
+	PID    uint32 // what pg_backend_pid() answers
 }
 
 // Session is one client's state: a DuckDB connection, its settings and its transaction. One goroutine uses it at a
