@@ -142,6 +142,7 @@ var sqlstates = []struct{ kind, entry, pattern, code, raisedBy string }{
 	{"TransactionContext", "", "read-only", pgerrcode.ReadOnlySQLTransaction, `-- INSERT on a standby`},
 	{"TransactionContext", "", "", pgerrcode.SerializationFailure, `-- what DuckLake could not commit`},
 
+	{"Invalid Input", "", "division by zero", pgerrcode.DivisionByZero, `SELECT error('division by zero')`},
 	{"Invalid Input", "", "read-only", pgerrcode.ReadOnlySQLTransaction, `-- INSERT on a standby`},
 	{"Invalid Input", "", "More than one row returned", pgerrcode.CardinalityViolation, `SELECT (SELECT 1 UNION ALL SELECT 2)`},
 	{"Invalid Input", "", "Values were not provided", pgerrcode.UndefinedParameter, `-- a simple query with $1`},

@@ -306,7 +306,7 @@ func (st *Statement) run(x *execution, args []Arg, mode Mode) (*Result, error) {
 	case translate.KindQuery, translate.KindDML, translate.KindDDL, translate.KindExecute:
 		return st.runDuck(x, args, mode)
 	case translate.KindTx:
-		tag, err := st.s.transact(x.ctx, st.stmt.Tx)
+		tag, err := st.s.transact(x.ctx, st.stmt)
 		return &Result{s: st.s, x: x, st: st, tag: tag}, err
 	case translate.KindShow:
 		return st.show(x)

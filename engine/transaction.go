@@ -164,10 +164,11 @@ func (s *Session) Sync(ctx context.Context) error {
 }
 
 // transact answers BEGIN, COMMIT, ROLLBACK and SET TRANSACTION, and returns the command tag.
-func (s *Session) transact(ctx context.Context, tx *translate.Tx) (string, error) {
+func (s *Session) transact(ctx context.Context, stmt *translate.Stmt) (string, error) {
+	tx := stmt.Tx
 	switch tx.Op {
 	case translate.TxBegin:
-		return "BEGIN", s.beginExplicit(ctx, tx)
+		return stmt.Tag, s.beginExplicit(ctx, tx)
 	case translate.TxCommit:
 		return s.commitExplicit(ctx, tx)
 	case translate.TxRollback:

@@ -3,6 +3,7 @@ package translate
 // rules are applied in this order to what reaches DuckDB. Where two want the same tokens, the first has them.
 var rules = [...]func(*rewrite){
 	literals,          // U&'…', B'…', X'…', N'…'
+	typedLiterals,     // '\x01'::bytea, date '0044-03-15 BC'
 	arrayLiterals,     // '{1,2}'::int[]
 	timePrecision,     // timestamptz(3)
 	regCasts,          // ::regclass and its like

@@ -382,3 +382,27 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+// TestTypedLiterals gives DuckDB the bytes and the era that PostgreSQL reads.
+func TestTypedLiterals(t *testing.T) {
+	for in, want := range map[string]string{
+		`SELECT '\xdeAD'::bytea`:                 `SELECT '\xDE\xAD'::bytea`,
+		`SELECT '\x'::bytea`:                     `SELECT ''::bytea`,
+		`SELECT CAST('a\\b\001' AS bytea)`:       `SELECT CAST('\x61\x5C\x62\x01' AS bytea)`,
+		`SELECT bytea '\x01'`:                    `SELECT bytea '\x01'`,
+		`SELECT E'\\x0a'::pg_catalog.bytea`:      `SELECT '\x0A'::bytea`,
+		`SELECT '\xzz'::bytea`:                   `SELECT '\xzz'::bytea`,
+		`SELECT '\xdead'`:                        `SELECT '\xdead'`,
+		`SELECT '0044-03-15 BC'::date`:           `SELECT '0044-03-15 (BC)'::date`,
+		`SELECT timestamp '0001-01-01 00:00 bc'`: `SELECT timestamp '0001-01-01 00:00 (BC)'`,
+		`SELECT '0044-03-15 BC'::text`:           `SELECT '0044-03-15 BC'::text`,
+	} {
+		stmts, err := Parse(in, Options{Lake: "lake"})
+		if err != nil || len(stmts) != 1 {
+			t.Fatalf("%s: %v", in, err)
+		}
+		if got := stmts[0].SQL; got != want {
+			t.Errorf("%s\n got %s\nwant %s", in, got, want)
+		}
+	}
+}
