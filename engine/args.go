@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
 	"github.com/jackc/pgerrcode"
@@ -89,16 +91,39 @@ func (st *Statement) castByValues(ctx context.Context, args []Arg) error {
 
 // bindCast binds stmt.SQL with the parameters' casts put in.
 func (st *Statement) bindCast(ctx context.Context) error {
-	st.splices, st.names = st.splices[:0], nil
+	st.names = nil
+	st.splices = append(st.splices[:0], st.bytea...)
 	for _, p := range st.stmt.ParamAt {
 		if name := st.casts[p.N-1]; name != "" {
 			st.splices = append(st.splices, splice{p.End, "::" + name})
 		}
 	}
+	slices.SortStableFunc(st.splices, func(a, b splice) int { return a.at - b.at })
 	if err := st.bindNow(ctx); err != nil {
 		return err
 	}
 	st.columns = st.describeColumns()
+	return nil
+}
+
+// prepareBytea looks up the columns of an INSERT with literals that may be bytea's, and has those read as PostgreSQL does.
+func (st *Statement) prepareBytea(ctx context.Context) error {
+	b := st.stmt.Bytea
+	if b == nil {
+		return nil
+	}
+	p, err := st.s.conn.prepare(ctx, "SELECT "+columnList(b.Columns)+" FROM "+b.Table)
+	if err != nil {
+		return err
+	}
+	defer mapping.DestroyPrepare(&p)
+	n := int(mapping.PreparedStatementColumnCount(p))
+	for _, l := range b.Literals {
+		if l.Column < n && mapping.PreparedStatementColumnType(p, mapping.IdxT(l.Column)) == mapping.TypeBlob {
+			skip := len(`\x`) + 1
+			st.bytea = append(st.bytea, splice{l.Start, "from_hex(substr("}, splice{l.End, fmt.Sprintf(", %d))", skip)})
+		}
+	}
 	return nil
 }
 

@@ -158,6 +158,7 @@ var sqlstates = []struct{ kind, entry, pattern, code, raisedBy string }{
 	{"Out of Memory", "", "max_temp_directory_size", pgerrcode.DiskFull, `-- a full spill directory`},
 	{"Out of Memory", "", "", pgerrcode.OutOfMemory, `-- a small memory limit`},
 	{"INTERRUPT", "", "", pgerrcode.QueryCanceled, `-- a cancel request`},
+	{"IO", "", "do not support negative intervals", pgerrcode.FeatureNotSupported, `-- a negative INTERVAL in a Parquet file`},
 	{"IO", "", "No space left", pgerrcode.DiskFull, `-- a full disk`},
 	{"IO", "", "published by another writer", pgerrcode.SerializationFailure, `-- two writers of one path`},
 	{"IO", "", "", pgerrcode.IOError, `-- a fault of the chunk store`},

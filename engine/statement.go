@@ -42,6 +42,7 @@ type Statement struct {
 	stmt     *translate.Stmt
 	prepared mapping.PreparedStatement // nil Ptr where DuckDB has no part in it
 	splices  []splice                  // what was put into stmt.SQL, for positions
+	bytea    []splice                  // those of them that have bytea literals read as PostgreSQL does
 	boundIn  uint64                    // the transaction that prepared belongs to
 	params   []uint32
 	casts    []string // of each parameter: the type that its every occurrence is cast to, "" for none
@@ -116,6 +117,9 @@ func (st *Statement) prepareDuck(ctx context.Context, oids []uint32) error {
 		if err := st.s.begin(ctx, txBinding); err != nil {
 			return err
 		}
+	}
+	if err := st.prepareBytea(ctx); err != nil {
+		return err
 	}
 	if err := st.prepareParams(ctx, oids); err != nil {
 		return err

@@ -32,7 +32,8 @@ CREATE MACRO sluice.pg.regproc_oid(a) AS CAST(error('function "' || CAST(a AS VA
 CREATE MACRO sluice.pg.regproc_out(a) AS CAST(a AS VARCHAR);
 CREATE MACRO sluice.pg.to_regproc(a) AS regexp_replace(CAST(a AS VARCHAR), '^pg_catalog\.', '');
 -- What the catalogs say in words.
-CREATE MACRO sluice.pg.format_type(a, b) AS CASE WHEN a IS NULL THEN NULL ELSE coalesce((SELECT first(t.formatted) FROM sluice.pg.system_type t WHERE t.oid = a), '???') ||
+-- A map rather than a look-up by the row: a join would put the rows of psql's \gdesc in another order.
+CREATE MACRO sluice.pg.format_type(a, b) AS CASE WHEN a IS NULL THEN NULL ELSE coalesce((SELECT map(list(t.oid), list(t.formatted)) FROM sluice.pg.system_type t)[CAST(a AS BIGINT)], '???') ||
 	CASE WHEN a = 1700 AND b >= 4 THEN '(' || CAST((b - 4) >> 16 AS VARCHAR) || ',' || CAST((b - 4) & 65535 AS VARCHAR) || ')' WHEN a IN (1042, 1043) AND b >= 4 THEN '(' || CAST(b - 4 AS VARCHAR) || ')' ELSE '' END END;
 CREATE MACRO sluice.pg.pg_get_expr(a, b) AS CAST(a AS VARCHAR), (a, b, c) AS CAST(a AS VARCHAR);
 CREATE MACRO sluice.pg.pg_get_userbyid(a) AS CASE WHEN a = 10 THEN sluice.pg.session_name() ELSE 'unknown (OID=' || CAST(a AS VARCHAR) || ')' END;

@@ -9,7 +9,11 @@ func arrayLiterals(r *rewrite) {
 		if r.kind(i) != tokString || !strings.HasPrefix(r.raw(i), "'{") || !r.castToArray(i+1) && !r.quantified(i) {
 			continue
 		}
-		if list, ok := listOf(unquote(r.raw(i), '\'')); ok {
+		write := quoteString
+		if typed := typedTexts[r.name(r.bareType(i+2))]; typed != nil && r.raw(i+1) == "::" {
+			write = func(text string) string { return r.write(i, typed, text) }
+		}
+		if list, ok := listOf(unquote(r.raw(i), '\''), write); ok {
 			r.replace(i, i, list)
 		}
 	}
@@ -64,14 +68,15 @@ func (r *rewrite) quantified(i int) bool {
 	return (q == "any" || q == "all" || q == "some") && r.raw(i-1) == "(" && r.raw(i+1) == ")"
 }
 
-// listOf writes array text as DuckDB's list of strings (manual, 8.15.6 "Array Input and Output Syntax").
-func listOf(text string) (string, bool) {
-	list, rest, ok := readList(strings.TrimSpace(text))
+// listOf writes array text as DuckDB's list of what write makes of each element (manual, 8.15.6 "Array Input and Output
+// Syntax").
+func listOf(text string, write func(string) string) (string, bool) {
+	list, rest, ok := readList(strings.TrimSpace(text), write)
 	return list, ok && strings.TrimSpace(rest) == ""
 }
 
 // readList reads from an opening brace to its end.
-func readList(text string) (list, rest string, ok bool) {
+func readList(text string, write func(string) string) (list, rest string, ok bool) {
 	if text == "" || text[0] != '{' {
 		return "", "", false
 	}
@@ -82,7 +87,7 @@ func readList(text string) (list, rest string, ok bool) {
 			return "[" + strings.Join(items, ", ") + "]", rest[1:], true
 		}
 		var item string
-		if item, rest, ok = readItem(rest); !ok {
+		if item, rest, ok = readItem(rest, write); !ok {
 			return "", "", false
 		}
 		items = append(items, item)
@@ -102,19 +107,19 @@ func readList(text string) (list, rest string, ok bool) {
 }
 
 // readItem reads one element: a list, a quoted or a bare one.
-func readItem(text string) (item, rest string, ok bool) {
+func readItem(text string, write func(string) string) (item, rest string, ok bool) {
 	if text == "" {
 		return "", "", false
 	}
 	switch text[0] {
 	case '{':
-		return readList(text)
+		return readList(text, write)
 	case '"':
 		var b strings.Builder
 		for i := 1; i < len(text); i++ {
 			switch {
 			case text[i] == '"':
-				return quoteString(b.String()), text[i+1:], true
+				return write(b.String()), text[i+1:], true
 			case text[i] == '\\' && i+1 < len(text):
 				i++
 			}
@@ -130,5 +135,5 @@ func readItem(text string) (item, rest string, ok bool) {
 	if strings.EqualFold(bare, "null") {
 		return "NULL", text[end:], true
 	}
-	return quoteString(bare), text[end:], bare != ""
+	return write(bare), text[end:], bare != ""
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sluice/engine/pgerr"
 )
 
 // splice replaces text[start:end] of the client's statement. at is where its replacement begins in the SQL.
@@ -20,6 +22,9 @@ type rewrite struct {
 	o       Options
 	stored  bool // the lake keeps this text (a view, a macro), so it must mean the same without Sluice
 	splices []splice
+
+	failure  *pgerr.Error // PostgreSQL's answer to a literal that it cannot read; the statement is refused
+	failedAt int          // byte offset in text that failure is about
 }
 
 // newRewrite lexes nothing again: it takes the statement's share of the message's tokens, moved to its beginning.
@@ -87,6 +92,13 @@ func (r *rewrite) replace(first, last int, text string) {
 		}
 	}
 	r.splices = append(r.splices, splice{start: start, end: end, text: text})
+}
+
+// fail refuses the statement for what token i says. The first failure is the one that PostgreSQL would report.
+func (r *rewrite) fail(i int, err *pgerr.Error) {
+	if r.failure == nil {
+		r.failure, r.failedAt = err, r.tokens[i].start
+	}
 }
 
 // drop takes the tokens from first to last out.

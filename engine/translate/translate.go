@@ -12,6 +12,7 @@ var rules = [...]func(*rewrite){
 	collations,        // COLLATE pg_catalog.default
 	catalogNames,      // pg_catalog.x, information_schema.x
 	publicSchema,      // public.x
+	atNames,           // a column or table called at
 	regularExpression, // ~ and !~
 	lockingClauses,    // FOR UPDATE
 	nullsOrder,        // ORDER BY x DESC
@@ -60,7 +61,13 @@ func statement(message string, tokens []token, o Options) (Stmt, bool) {
 		}
 		s.SQL, s.splices = r.sql()
 	}
+	if r.failure != nil && s.Kind != KindRefused {
+		refuse(&s, r.failure.WithPosition(charPosition(message, start+r.failedAt)))
+	}
 	s.ParamAt, s.Params = params(s.SQL)
+	if s.Kind == KindDML {
+		s.Bytea = byteaLiterals(&s)
+	}
 	return s, true
 }
 
@@ -74,6 +81,9 @@ func (r *rewrite) part(first, last int) (sql string, splices []splice, offset in
 	p := newRewrite(r.text[offset:r.tokens[last].end], r.tokens[first:last+1], offset, r.o)
 	for _, rule := range rules {
 		rule(p)
+	}
+	if p.failure != nil {
+		r.failure, r.failedAt = p.failure, offset+p.failedAt
 	}
 	sql, splices = p.sql()
 	return sql, splices, offset

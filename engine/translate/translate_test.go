@@ -386,16 +386,21 @@ func BenchmarkParse(b *testing.B) {
 // TestTypedLiterals gives DuckDB the bytes and the era that PostgreSQL reads.
 func TestTypedLiterals(t *testing.T) {
 	for in, want := range map[string]string{
-		`SELECT '\xdeAD'::bytea`:                 `SELECT '\xDE\xAD'::bytea`,
-		`SELECT '\x'::bytea`:                     `SELECT ''::bytea`,
-		`SELECT CAST('a\\b\001' AS bytea)`:       `SELECT CAST('\x61\x5C\x62\x01' AS bytea)`,
-		`SELECT bytea '\x01'`:                    `SELECT bytea '\x01'`,
-		`SELECT E'\\x0a'::pg_catalog.bytea`:      `SELECT '\x0A'::bytea`,
-		`SELECT '\xzz'::bytea`:                   `SELECT '\xzz'::bytea`,
-		`SELECT '\xdead'`:                        `SELECT '\xdead'`,
-		`SELECT '0044-03-15 BC'::date`:           `SELECT '0044-03-15 (BC)'::date`,
-		`SELECT timestamp '0001-01-01 00:00 bc'`: `SELECT timestamp '0001-01-01 00:00 (BC)'`,
-		`SELECT '0044-03-15 BC'::text`:           `SELECT '0044-03-15 BC'::text`,
+		`SELECT '\xdeAD'::bytea`:                                         `SELECT '\xDE\xAD'::bytea`,
+		`SELECT '\x'::bytea`:                                             `SELECT ''::bytea`,
+		`SELECT CAST('a\\b\001' AS bytea)`:                               `SELECT CAST('\x61\x5C\x62\x01' AS bytea)`,
+		`SELECT bytea '\x01'`:                                            `SELECT bytea '\x01'`,
+		`SELECT E'\\x0a'::pg_catalog.bytea`:                              `SELECT '\x0A'::bytea`,
+		`SELECT '\xdead'`:                                                `SELECT '\xdead'`,
+		`SELECT '0044-03-15 BC'::date`:                                   `SELECT '0044-03-15 (BC)'::date`,
+		`SELECT timestamp '0001-01-01 00:00 bc'`:                         `SELECT timestamp '0001-01-01 (BC) 00:00'`,
+		`SELECT '0044-03-15 BC'::text`:                                   `SELECT '0044-03-15 BC'::text`,
+		`SELECT $x$\x0a$x$::bytea`:                                       `SELECT '\x0A'::bytea`,
+		`SELECT try_cast('\x0a' AS blob)`:                                `SELECT try_cast('\x0a' AS blob)`,
+		`SELECT '{"\\xdead",NULL}'::bytea[]`:                             `SELECT ['\xDE\xAD', NULL]::bytea[]`,
+		`SELECT date '0044-03-15 AD'`:                                    `SELECT date '0044-03-15'`,
+		`SELECT timestamp(3) with time zone '0044-03-15T10:00:00+00 BC'`: `SELECT timestamp with time zone '0044-03-15 (BC) 10:00:00+00'`,
+		`SELECT CAST('0044-3-15 1:00 BC' AS timestamptz)`:                `SELECT CAST('0044-3-15 (BC) 1:00' AS timestamptz)`,
 	} {
 		stmts, err := Parse(in, Options{Lake: "lake"})
 		if err != nil || len(stmts) != 1 {
@@ -403,6 +408,51 @@ func TestTypedLiterals(t *testing.T) {
 		}
 		if got := stmts[0].SQL; got != want {
 			t.Errorf("%s\n got %s\nwant %s", in, got, want)
+		}
+	}
+}
+
+// TestTypedLiterals_Refused answers for bytea that PostgreSQL cannot read, in its words and at the literal.
+func TestTypedLiterals_Refused(t *testing.T) {
+	for in, want := range map[string]struct {
+		code     string
+		position int
+	}{
+		`SELECT '\xabc'::bytea`:                         {"22023", 8},
+		`SELECT 'é', '\xzz'::bytea`:                     {"22023", 13},
+		`INSERT INTO t VALUES (CAST('\q' AS bytea))`:    {"22P02", 28},
+		`COPY (SELECT '\x1'::bytea) TO STDOUT`:          {"22023", 14},
+		`PREPARE p AS SELECT '\x1'::bytea`:              {"22023", 21},
+		`SELECT '{"\\x1"}'::bytea[]`:                    {"22023", 8},
+		`EXECUTE p (1, '\x1'::bytea)`:                   {"22023", 15},
+		`CREATE VIEW v AS SELECT bytea '\x1', '\xz'::x`: {"22023", 31},
+	} {
+		s := one(t, in, lake)
+		if s.Kind != KindRefused || s.Err == nil || s.Err.Code != want.code || s.Err.Position != want.position {
+			t.Errorf("%s: kind %d, %+v", in, s.Kind, s.Err)
+		}
+	}
+}
+
+// TestAtNames quotes the name and leaves the operator and DuckDB's clause.
+func TestAtNames(t *testing.T) {
+	for in, want := range map[string]string{
+		`select at from t`:                                        `select "at" from t`,
+		`select t.AT at from t order by at`:                       `select t."at" "at" from t order by "at"`,
+		`create table t (at int, b int)`:                          `create table t ("at" int, b int)`,
+		`create table t (a int, at time)`:                         `create table t (a int, "at" time)`,
+		`create table at (a int)`:                                 `create table "at" (a int)`,
+		`insert into t (at) values (1)`:                           `insert into t ("at") values (1)`,
+		`update t set at = at + 1 where at > 1`:                   `update t set "at" = "at" + 1 where "at" > 1`,
+		`select at at time zone 'UTC' from t`:                     `select "at" at time zone 'UTC' from t`,
+		`select now() AT TIME ZONE 'UTC' as at`:                   `select now() AT TIME ZONE 'UTC' as "at"`,
+		`select a at, "at" from t at (version => 3)`:              `select a "at", "at" from t at (version => 3)`,
+		`from t AT (TIMESTAMP => now())`:                          `from t AT (TIMESTAMP => now())`,
+		`select at::regclass, at.x, at time from t as at`:         `select regclass_out("at"), "at".x, "at" time from t as "at"`,
+		`create view v as select at, (a) at time zone 'x' from t`: `create view v as select "at", (a) at time zone 'x' from t`,
+	} {
+		if s := one(t, in, lake); s.SQL != want {
+			t.Errorf("%s\n got %s\nwant %s", in, s.SQL, want)
 		}
 	}
 }

@@ -1,40 +1,58 @@
 package translate
 
 import (
-	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
+
+	"sluice/engine/pgcodec"
+	"sluice/engine/pgerr"
 )
 
 // typedLiterals writes the text of literals whose type is said and which DuckDB reads differently: bytea, and dates before
-// Christ. A literal that only its place gives a type, such as one among VALUES, cannot be told from text and stays.
+// Christ. A literal that only its place gives a type stays, because it cannot be told from text here: one compared with a
+// column, or given to EXECUTE. There DuckDB reads \xDEAD as one byte and two letters, and a date without its era. What
+// INSERT … VALUES gives to a column of bytea is the engine's; see bytea.go.
 func typedLiterals(r *rewrite) {
 	for i := range r.tokens {
 		text, ok := r.stringValue(i)
 		if !ok {
 			continue
 		}
-		switch name := r.literalType(i); {
-		case name == "bytea":
-			if b, ok := byteaValue(text); ok {
-				r.replace(i, i, blobLiteral(b))
+		if write := typedTexts[r.literalType(i)]; write != nil {
+			if literal := r.write(i, write, text); literal != r.raw(i) {
+				r.replace(i, i, literal)
 			}
-		case eraTypes[name] && strings.HasSuffix(strings.ToUpper(text), " BC"):
-			r.replace(i, i, quoteString(text[:len(text)-2]+"(BC)"))
 		}
 	}
 }
 
-// eraTypes are the types whose text may end in BC.
-var eraTypes = map[string]bool{"date": true, "timestamp": true, "timestamptz": true}
+// writeText makes DuckDB's literal of a value's text in PostgreSQL. The error is PostgreSQL's about the text.
+type writeText func(text string) (literal string, err error)
 
-// stringValue is the text that a plain or an E” string stands for; false for any other token, and for an E” string with
-// escapes other than of \ and ' themselves.
+// typedTexts are the types whose text DuckDB reads differently.
+var typedTexts = map[string]writeText{"bytea": byteaText, "date": eraText, "timestamp": eraText, "timestamptz": eraText}
+
+// write is write(text); an error refuses the statement for token i.
+func (r *rewrite) write(i int, write writeText, text string) string {
+	literal, err := write(text)
+	if err != nil {
+		r.fail(i, pgerr.From(err))
+		return quoteString(text)
+	}
+	return literal
+}
+
+// stringValue is the text that a plain, a dollar-quoted or an E'…' string stands for; false for any other token, and for
+// an E'…' string with escapes other than of \ and ' themselves.
 func (r *rewrite) stringValue(i int) (string, bool) {
 	raw := r.raw(i)
 	switch {
-	case r.kind(i) == tokString && strings.HasPrefix(raw, "'"):
+	case r.kind(i) == tokString:
 		return unquote(raw, '\''), true
+	case r.kind(i) == tokDollar:
+		tag := strings.IndexByte(raw[1:], '$') + 2
+		return raw[tag : len(raw)-tag], true
 	case r.kind(i) == tokPrefix && (raw[0] == 'e' || raw[0] == 'E'):
 		text := unquote(raw[1:], '\'')
 		plain := strings.NewReplacer(`\\`, `\`, `\'`, `'`)
@@ -46,52 +64,65 @@ func (r *rewrite) stringValue(i int) (string, bool) {
 	return "", false
 }
 
-// literalType is the type that is said of the literal at token i: by ::, by CAST(… AS) or by its name before it.
+// literalType is the type that is said of the literal at token i: by ::, by CAST(… AS) or by its name before it. An array
+// has none here; see arrayLiterals.
 func (r *rewrite) literalType(i int) string {
-	at := 0
-	switch {
-	case r.raw(i+1) == "::", r.word(i+1) == "as" && r.raw(i-1) == "(" && r.word(i-2) == "cast":
-		at = i + 2
-	default:
-		return r.word(i - 1)
+	cast := r.word(i - 2)
+	if r.raw(i+1) != "::" && !(r.word(i+1) == "as" && r.raw(i-1) == "(" && (cast == "cast" || cast == "try_cast")) {
+		at := i - 1
+		if r.words(i-2, "time", "zone") {
+			at = i - 4 // timestamp with time zone '…'
+		}
+		if r.raw(at) == ")" {
+			at = r.opening(at) - 1 // timestamp(3) '…'
+		}
+		return r.word(at)
 	}
-	if r.word(at) == "pg_catalog" && r.raw(at+1) == "." {
-		at += 2
+	at := r.bareType(i + 2)
+	if r.raw(r.typeEnd(at)) == "]" {
+		return ""
 	}
 	return r.name(at)
 }
 
-// byteaValue reads bytea's text: \x and hexadecimal digits, or bytes with \\ and \nnn (manual, 8.4 "Binary Data Types").
-func byteaValue(text string) ([]byte, bool) {
-	if digits, ok := strings.CutPrefix(text, `\x`); ok {
-		b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
-		return b, err == nil
+// bareType is the token of the type's name at token i, behind pg_catalog and its point.
+func (r *rewrite) bareType(i int) int {
+	if r.name(i) == "pg_catalog" && r.raw(i+1) == "." {
+		return i + 2
 	}
-	var b []byte
-	for i := 0; i < len(text); i++ {
-		switch rest := text[i:]; {
-		case rest[0] != '\\':
-			b = append(b, rest[0])
-		case strings.HasPrefix(rest, `\\`):
-			b = append(b, '\\')
-			i++
-		case len(rest) >= 4 && strings.Trim(rest[1:4], "01234567") == "" && rest[1] <= '3':
-			b = append(b, (rest[1]-'0')<<6|(rest[2]-'0')<<3|rest[3]-'0')
-			i += 3
-		default:
-			return nil, false
-		}
-	}
-	return b, true
+	return i
 }
 
-// blobLiteral writes bytes as DuckDB reads them in a cast to BLOB.
-func blobLiteral(b []byte) string {
-	var out strings.Builder
-	out.WriteByte('\'')
-	for _, c := range b {
-		fmt.Fprintf(&out, `\x%02X`, c)
+// byteaText reads bytea's text as the codec does, and writes the bytes as DuckDB's cast to BLOB reads them.
+func byteaText(text string) (string, error) {
+	v, err := pgcodec.DecodeText(pgcodec.OIDBytea, []byte(text), nil)
+	if err != nil {
+		return "", err
 	}
-	out.WriteByte('\'')
-	return out.String()
+	var b strings.Builder
+	b.WriteByte('\'')
+	for _, c := range v.Bytes {
+		fmt.Fprintf(&b, `\x%02X`, c)
+	}
+	b.WriteByte('\'')
+	return b.String(), nil
+}
+
+// era is a date that says its era at the end, as PostgreSQL does, behind the time if there is one.
+var era = regexp.MustCompile(`(?is)^\s*(\d+-\d+-\d+)(?:[t\s]\s*(\S.*?))?\s+(bc|ad)\s*$`)
+
+// eraText moves the era to where DuckDB reads it, right behind the date.
+func eraText(text string) (string, error) {
+	m := era.FindStringSubmatch(text)
+	if m == nil {
+		return quoteString(text), nil
+	}
+	moved := m[1]
+	if strings.EqualFold(m[3], "bc") {
+		moved += " (BC)"
+	}
+	if m[2] != "" {
+		moved += " " + m[2]
+	}
+	return quoteString(moved), nil
 }

@@ -37,6 +37,7 @@ type Stmt struct {
 	Writes  bool       // may change the lake
 	Params  int        // highest n of all $n
 	ParamAt []ParamRef // every $n in SQL, in order
+	Bytea   *Bytea     // INSERT: literals that are bytea's hexadecimal form if their column is one; nil = none
 
 	Tx       *Tx          // KindTx
 	Set      *Set         // KindSet
@@ -56,6 +57,19 @@ type Stmt struct {
 type ParamRef struct {
 	N          int // from 1
 	Start, End int // byte offsets in SQL
+}
+
+// Bytea holds the literals '\x…' that INSERT … VALUES has in columns whose type the text does not say.
+type Bytea struct {
+	Table    string   // DuckDB's SQL for the table
+	Columns  []string // unquoted; nil = all
+	Literals []ByteaLiteral
+}
+
+// ByteaLiteral is one of them.
+type ByteaLiteral struct {
+	Column     int // its place in each row, from 0
+	Start, End int // byte offsets in Stmt.SQL
 }
 
 // TxOp is a transaction statement.
