@@ -23,15 +23,20 @@
 // The retry repeats the whole transaction and never happens once rows reached the client, inside a client's own
 // transaction, or after a connection was lost while committing.
 //
+// A statement is bound in the transaction that it runs in: Prepare opens one, which the run takes over or Sync rolls back,
+// and a statement that was bound in another is bound again (Statement.rebind). A plan over DuckLake holds on to the
+// transaction that it was bound in and to schemas that live as long (lakefs.KeepSchemas).
+//
 // DuckDB has no failed-transaction state that lasts until ROLLBACK as PostgreSQL does; the engine keeps it, and rolls
 // DuckDB back at once so that an idle client holds nothing.
 //
 // # What a client may reach
 //
 // After the attach, DuckDB's external access is switched off for good and only the lake's data path is allowed.
-// What remains is checked on what DuckDB has bound, never on text: the statement's type, the databases it reads and
-// modifies (the lake's metadata database is nobody's but an administrator's), and table functions that open
-// connections of their own, which refuse to bind for a client's connection (lakefs.Bridge.GuardFunctions).
+// What remains is checked on what DuckDB has bound, never on text: the statement's type (Statement.admit); the databases
+// that it reads and modifies, whenever it is bound (lakefs.Client.AllowDatabases: the lake's metadata database is nobody's
+// but an administrator's); and table functions that open connections of their own, which refuse to bind for a client's
+// connection (lakefs.Bridge.GuardFunctions).
 //
 // # One connection, one stream
 //

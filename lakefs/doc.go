@@ -65,8 +65,9 @@
 // statement's context has ended; a panic becomes an error too. Bytes go straight into and out of DuckDB's buffers.
 //
 // A connection that [Bridge.BindClient] marks is a client's: what the store does for it ends with its statement, and
-// the functions given to [Bridge.GuardFunctions] refuse to bind for it. The file ID is DuckDB's version tag, so its
-// cache of file ranges (enable_external_file_cache, on by default) never serves old bytes.
+// the functions given to [Bridge.GuardFunctions] refuse to bind for it, and [Client.AllowDatabases] refuses statements that
+// DuckDB binds to other databases. [KeepSchemas] makes DuckLake's build of this DuckDB safe in transactions. The file ID is
+// DuckDB's version tag, so its cache of file ranges (enable_external_file_cache, on by default) never serves old bytes.
 //
 // # Debugging
 //

@@ -1,10 +1,12 @@
 package translate
 
+import "strings"
+
 // atNames quotes at where it is a name. PostgreSQL's grammar takes it for one anywhere but in AT TIME ZONE; DuckDB
 // reserves it for that and for AT (VERSION => n).
 func atNames(r *rewrite) {
 	for i := range r.tokens {
-		if r.word(i) == "at" && !r.atZone(i) && !r.atSnapshot(i) {
+		if r.kind(i) == tokWord && strings.EqualFold(r.raw(i), "at") && !r.atZone(i) && !r.atSnapshot(i) {
 			r.replace(i, i, `"at"`)
 		}
 	}
