@@ -2,7 +2,7 @@
 
 // Encodings asks a real PostgreSQL for the text and binary form of values and writes testdata/encodings.json.
 //
-//	go run encodings_gen.go -dsn 'host=/tmp/pg-codec user=postgres' > testdata/encodings.json
+//	go run encodings_gen.go -dsn 'host=/run/postgresql user=postgres' > testdata/encodings.json
 //
 // Any server from 14 on gives the same bytes.
 package main

@@ -3,7 +3,7 @@
 // Inputs asks a real PostgreSQL what it makes of parameters in text format and of COPY data, and writes testdata/inputs.json
 // and testdata/copy.json.
 //
-//	go run inputs_gen.go -dsn 'host=/tmp/pg-codec user=postgres' -dir testdata
+//	go run inputs_gen.go -dsn 'host=/run/postgresql user=postgres' -dir testdata
 //
 // A PostgreSQL 15 answered; others word a few errors differently.
 package main
