@@ -103,6 +103,7 @@ var sqlstates = []struct{ kind, entry, pattern, code, raisedBy string }{
 	{"Binder", "", "term out of range", pgerrcode.InvalidColumnReference, `SELECT i FROM errors_t ORDER BY 5`},
 	{"Binder", "", "cannot be negative", pgerrcode.InvalidRowCountInLimitClause, `SELECT 1 LIMIT -1`},
 	{"Binder", "", "Could not choose a best candidate", pgerrcode.UndefinedFunction, `SELECT i + 'x' FROM errors_t`},
+	{"Binder", "", "not yet supported", pgerrcode.FeatureNotSupported, `-- INSERT … RETURNING into the lake`},
 	{"Binder", "", "read-only", pgerrcode.ReadOnlySQLTransaction, `-- INSERT on a standby`},
 	{"Binder", "", "", pgerrcode.DatatypeMismatch, `SELECT unnest(1)`},
 
