@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
@@ -114,7 +113,7 @@ func (in *instance) prepare(ctx context.Context, e *Engine) error {
 		return fmt.Errorf("read DuckLake's version: %w", err)
 	}
 	in.unpinned = build == lakefs.DuckLakeUnpinned
-	if in.bridge, err = lakefs.Register(unsafe.Pointer(in.db.Ptr), e.store); err != nil {
+	if in.bridge, err = lakefs.Register(in.db.Ptr, e.store); err != nil {
 		return fmt.Errorf("make pgvfs:// known to DuckDB: %w", err)
 	}
 	if err := attachLake(ctx, c, in, e); err != nil {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/rs/zerolog"
@@ -70,7 +69,7 @@ func (e *Engine) NewSession(ctx context.Context, cfg SessionConfig) (*Session, e
 		engine: e, in: in, conn: conn, cfg: cfg, log: e.log,
 		settings: newSettings(), prepared: map[string]*translate.Prepared{},
 	}
-	s.client = in.bridge.BindClient(unsafe.Pointer(conn.conn.Ptr))
+	s.client = in.bridge.BindClient(conn.conn.Ptr)
 	if cfg.Admin {
 		s.client.AllowGuarded()
 	}
@@ -117,7 +116,7 @@ func (s *Session) start(ctx context.Context) error {
 		}
 	}
 	if s.in.unpinned {
-		return wrap(lakefs.KeepSchemas(unsafe.Pointer(s.conn.conn.Ptr)), "keep DuckLake's schemas for transactions")
+		return wrap(lakefs.KeepSchemas(s.conn.conn.Ptr), "keep DuckLake's schemas for transactions")
 	}
 	return nil
 }

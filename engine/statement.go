@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/duckdb/duckdb-go/v2/mapping"
 	"github.com/jackc/pgerrcode"
@@ -249,7 +248,7 @@ const statementTypeMergeInto mapping.StatementType = 30
 // may not reach are refused while DuckDB binds (lakefs.Client.AllowDatabases).
 func (st *Statement) admit() error {
 	s := st.s
-	reads, writes, err := lakefs.StatementDatabases(unsafe.Pointer(st.prepared.Ptr))
+	reads, writes, err := lakefs.StatementDatabases(st.prepared.Ptr)
 	if err != nil {
 		return fmt.Errorf("read what the statement touches: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"unsafe"
 
 	duckdb "github.com/duckdb/duckdb-go-bindings"
 
@@ -56,7 +55,7 @@ func TestKeepSchemas(t *testing.T) {
 	for n := range sessions {
 		c, _ := d.client(t)
 		c.must(t, "SELECT * FROM duckdb_schemas() WHERE database_name = 'lake'")
-		if err := lakefs.KeepSchemas(unsafe.Pointer(c.Ptr)); err != nil {
+		if err := lakefs.KeepSchemas(c.Ptr); err != nil {
 			t.Fatal(err)
 		}
 		wg.Go(func() {

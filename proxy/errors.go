@@ -66,8 +66,8 @@ func (s *session) explain(err error) error {
 	if !interrupted || s.work == nil {
 		return err
 	}
-	switch cause := context.Cause(s.work.ctx); cause {
-	case errCanceled, errShutdown, errClientGone:
+	cause := context.Cause(s.work.ctx)
+	if errors.Is(cause, errCanceled) || errors.Is(cause, errShutdown) || errors.Is(cause, errClientGone) {
 		return cause
 	}
 	return err

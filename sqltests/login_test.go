@@ -1,6 +1,7 @@
 package sqltests
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/url"
@@ -83,7 +84,8 @@ func sendGarbage(t *testing.T, addr, packet string) {
 	}
 	conn.(*net.TCPConn).CloseWrite()
 	answer, err := io.ReadAll(io.LimitReader(conn, 1<<20))
-	if ne, ok := err.(net.Error); ok && ne.Timeout() {
+	var ne net.Error
+	if errors.As(err, &ne) && ne.Timeout() {
 		t.Errorf("still open after 30 s; it answered %q", answer)
 	}
 }

@@ -180,7 +180,7 @@ func (s *server) watch(stdout io.Reader, ready chan<- error) {
 	s.exit = s.cmd.Wait()
 	s.log.Close()
 	select {
-	case ready <- fmt.Errorf("server: ended before it was ready: %v", s.exit):
+	case ready <- fmt.Errorf("server: ended before it was ready: %w", s.exit):
 	default:
 	}
 }
