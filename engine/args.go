@@ -72,7 +72,7 @@ func (st *Statement) castByValues(ctx context.Context, args []Arg) error {
 		if i >= len(args) || args[i].Data == nil {
 			continue
 		}
-		v, err := decodeArg(st.params[i], args[i], &st.s.codec)
+		v, err := args[i].Decode(st.params[i], &st.s.codec)
 		if err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (st *Statement) bindArgs(args []Arg) error {
 
 // bindArg binds parameter i, counted from 0. A parameter that the text does not use is decoded all the same.
 func (st *Statement) bindArg(i int, arg Arg) error {
-	v, err := decodeArg(st.params[i], arg, &st.s.codec)
+	v, err := arg.Decode(st.params[i], &st.s.codec)
 	if err != nil {
 		return err
 	}
@@ -156,20 +156,6 @@ func (st *Statement) bindArg(i int, arg Arg) error {
 		return parseDuckError(mapping.PrepareError(st.prepared))
 	}
 	return nil
-}
-
-// decodeArg reads one argument in the format it came in.
-func decodeArg(oid uint32, arg Arg, settings *pgcodec.Settings) (pgcodec.Value, error) {
-	if arg.Data == nil {
-		return pgcodec.Value{Null: true, Type: pgcodec.TypeOf(oid)}, nil
-	}
-	switch arg.Format {
-	case pgcodec.FormatText:
-		return pgcodec.DecodeText(oid, arg.Data, settings)
-	case pgcodec.FormatBinary:
-		return pgcodec.DecodeBinary(oid, arg.Data)
-	}
-	return pgcodec.Value{}, pgerr.Newf(pgerrcode.ProtocolViolation, "unsupported format code: %d", arg.Format)
 }
 
 // duckValues makes DuckDB's value of a decoded one, by its type.

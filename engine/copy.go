@@ -102,7 +102,6 @@ type CopyIn struct {
 	decoder  *pgcodec.CopyDecoder
 	appender mapping.Appender
 	types    []mapping.LogicalType
-	direct   []bool // the column is written straight into its vector; else as text that DuckDB casts
 	chunk    mapping.DataChunk
 	writers  []*pgcodec.VectorWriter
 	row      int   // rows in chunk
@@ -135,10 +134,8 @@ func (c *CopyIn) start() error {
 	if err := s.settleActive(c.x.ctx); err != nil {
 		return err
 	}
-	if s.idle() {
-		if err := s.begin(c.x.ctx, txImplicit); err != nil {
-			return err
-		}
+	if err := s.join(c.x.ctx); err != nil {
+		return err
 	}
 	s.tx.writes = s.tx.writes || st.writes
 	c.decoder = pgcodec.NewCopyDecoder(st.copy.Options, len(st.copy.Columns))
@@ -151,13 +148,11 @@ const copySource = "sluice_copy_rows"
 // open makes the appender: an INSERT that reads the rows gathered so far, run at each flush.
 func (c *CopyIn) open() error {
 	columns := c.st.copy.Columns
-	c.direct = make([]bool, len(columns))
 	names, exprs := make([]string, len(columns)), make([]string, len(columns))
 	for i, col := range columns {
 		names[i] = fmt.Sprintf("c%d", i)
-		c.direct[i] = pgcodec.Writable(col.Type)
 		t, expr := col.Type, names[i]
-		if !c.direct[i] {
+		if !pgcodec.Writable(t) { // its vector takes text, which DuckDB casts
 			t, expr = &pgcodec.LogicalType{ID: pgcodec.Varchar}, pgcodec.FromText(col.Type, names[i])
 		}
 		exprs[i] = expr

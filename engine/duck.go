@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unsafe"
 
 	"github.com/duckdb/duckdb-go-bindings"
 	"github.com/duckdb/duckdb-go/v2/mapping"
@@ -162,7 +163,7 @@ func vectorString(v mapping.Vector, row uint64) string {
 	}
 	data := mapping.VectorGetData(v)
 	const stringBytes = 16 // sizeof(duckdb_string_t)
-	s := (*mapping.StringT)(unsafeAdd(data, row*stringBytes))
+	s := (*mapping.StringT)(unsafe.Add(data, row*stringBytes))
 	return mapping.StringTData(s)
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgerrcode"
@@ -29,7 +28,7 @@ type SessionConfig struct {
 }
 
 // Session is one client's state: a DuckDB connection, its settings and its transaction. One goroutine uses it at a
-// time; Interrupt alone may come from any.
+// time.
 type Session struct {
 	engine *Engine
 	in     *instance
@@ -47,7 +46,6 @@ type Session struct {
 	serial   uint64                         // of DuckDB's transaction: what was bound in another one is bound again
 	active   *Result                        // the result that streams from conn, if one does
 	prepared map[string]*translate.Prepared // PREPARE's statements
-	running  atomic.Pointer[execution]      // what Interrupt ends
 }
 
 // Param is one reported setting.
@@ -131,15 +129,8 @@ func (s *Session) Close() {
 	s.in.release()
 }
 
-// Interrupt ends the running statement with 57014; without one it does nothing. Safe from any goroutine.
-func (s *Session) Interrupt() {
-	if x := s.running.Load(); x != nil {
-		x.cancel(context.Canceled)
-	}
-}
-
-// execution is one run of a statement, from Run until its result is closed. Its context ends by Interrupt, by
-// statement_timeout, and with the context of whichever call is under way.
+// execution is one run of a statement, from Run until its result is closed. Its context ends by statement_timeout and with
+// the context of whichever call is under way, which is how a cancel request ends it.
 type execution struct {
 	s      *Session
 	ctx    context.Context
@@ -159,9 +150,8 @@ func (s *Session) newExecution() *execution {
 	return x
 }
 
-// enter makes x what Interrupt ends and what the store's reads belong to, and ties it to ctx until leave is called.
+// enter makes x what the store's reads belong to, and ties it to ctx until leave is called.
 func (x *execution) enter(ctx context.Context) (leave func()) {
-	x.s.running.Store(x)
 	x.s.bind(x.ctx)
 	untie := context.AfterFunc(ctx, func() { x.cancel(context.Cause(ctx)) })
 	return func() {
@@ -172,7 +162,6 @@ func (x *execution) enter(ctx context.Context) (leave func()) {
 
 // end frees what x holds.
 func (x *execution) end() {
-	x.s.running.CompareAndSwap(x, nil)
 	x.cancel(context.Canceled)
 	x.timer()
 }

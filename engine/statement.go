@@ -280,10 +280,7 @@ func (st *Statement) Columns() []pgcodec.Column { return st.columns }
 func (st *Statement) Close() { mapping.DestroyPrepare(&st.prepared) }
 
 // Arg is a parameter's value as the client sent it.
-type Arg struct {
-	Format int16  // 0 text, 1 binary
-	Data   []byte // nil = NULL
-}
+type Arg = pgcodec.Arg
 
 // Run executes the statement. Its rows come from the result, which the caller closes. On an error the transaction, if
 // there is one, has failed.
@@ -354,10 +351,8 @@ func (st *Statement) runDuck(x *execution, args []Arg, mode Mode) (*Result, erro
 // runInside executes in the session's transaction, opening an implicit one if there is none.
 func (st *Statement) runInside(x *execution, args []Arg) (*Result, error) {
 	s := st.s
-	if s.idle() {
-		if err := s.begin(x.ctx, txImplicit); err != nil {
-			return nil, err
-		}
+	if err := s.join(x.ctx); err != nil {
+		return nil, err
 	}
 	s.tx.writes = s.tx.writes || st.writes
 	r, err := st.stream(x, args)

@@ -87,6 +87,14 @@ func (s *Session) readOnlyDefault() bool {
 	return s.in.readOnly || s.settings.value("default_transaction_read_only") == "on"
 }
 
+// join makes sure that there is a transaction for a statement to run in: the one that is open, else an implicit one.
+func (s *Session) join(ctx context.Context) error {
+	if !s.idle() {
+		return nil
+	}
+	return s.begin(ctx, txImplicit)
+}
+
 // commit ends the transaction in DuckDB; one that wrote queues for the lake. On an error nothing of it remains but
 // where the connection broke while committing, which nobody can know.
 func (s *Session) commit(ctx context.Context) error {
@@ -114,11 +122,16 @@ func (s *Session) commit(ctx context.Context) error {
 func (s *Session) rollback() {
 	s.dropActive()
 	if s.tx.kind != txNone && !s.tx.failed {
-		if err := s.conn.exec(context.Background(), "ROLLBACK"); err != nil {
-			s.log.Debug().Err(err).Msg("rollback found no transaction")
-		}
+		s.rollbackDuck()
 	}
 	s.endTx(false)
+}
+
+// rollbackDuck says ROLLBACK to DuckDB.
+func (s *Session) rollbackDuck() {
+	if err := s.conn.exec(context.Background(), "ROLLBACK"); err != nil {
+		s.log.Debug().Err(err).Msg("rollback found no transaction")
+	}
 }
 
 // endTx forgets the transaction and puts the settings where its end leaves them.
@@ -137,9 +150,7 @@ func (s *Session) Fail() {
 	if s.tx.kind == txNone || s.tx.failed {
 		return
 	}
-	if err := s.conn.exec(context.Background(), "ROLLBACK"); err != nil {
-		s.log.Debug().Err(err).Msg("rollback found no transaction")
-	}
+	s.rollbackDuck()
 	s.tx.failed = true
 	if s.tx.kind != txExplicit {
 		s.endTx(false)

@@ -40,8 +40,8 @@ func (s *Session) set(ctx context.Context, stmt *translate.Stmt, mode Mode) erro
 	if err := s.settleActive(ctx); err != nil {
 		return err
 	}
-	if s.idle() && mode == Implicit { // undone if the rest of the block fails
-		if err := s.begin(ctx, txImplicit); err != nil {
+	if mode == Implicit { // undone if the rest of the block fails
+		if err := s.join(ctx); err != nil {
 			return err
 		}
 	}

@@ -78,9 +78,5 @@ func tableSQL(t *pg_query.RangeVar) string {
 	if t.Schemaname == "" {
 		return quoteIdent(t.Relname)
 	}
-	schema := t.Schemaname
-	if schema == "public" {
-		schema = "main"
-	}
-	return quoteIdent(schema) + "." + quoteIdent(t.Relname)
+	return quoteIdent(lakeSchema(t.Schemaname)) + "." + quoteIdent(t.Relname)
 }

@@ -51,10 +51,7 @@ func duckCopy(r *rewrite) bool {
 // from takes the tree apart. last is the bracket that closes the query, if it is COPY (query).
 func (c *Copy) from(r *rewrite, s *Stmt, stmt *pg_query.CopyStmt, last int) {
 	if rel := stmt.Relation; rel != nil {
-		c.Schema, c.Table = rel.Schemaname, rel.Relname
-		if c.Schema == "public" {
-			c.Schema = "main"
-		}
+		c.Schema, c.Table = lakeSchema(rel.Schemaname), rel.Relname
 		for _, col := range stmt.Attlist {
 			c.Columns = append(c.Columns, col.GetString_().GetSval())
 		}

@@ -44,6 +44,14 @@ func publicSchema(r *rewrite) {
 	}
 }
 
+// lakeSchema is DuckLake's name of a schema: its main is what clients know as public.
+func lakeSchema(name string) string {
+	if name == "public" {
+		return "main"
+	}
+	return name
+}
+
 // beforeRelation are the words that a relation's name follows.
 var beforeRelation = wordSet(`from join into update table view exists only on references using sequence index truncate describe summarize`)
 
