@@ -138,6 +138,7 @@ func (c *CopyIn) start() error {
 		return err
 	}
 	s.tx.writes = s.tx.writes || st.writes
+	s.tx.changes = true
 	c.decoder = pgcodec.NewCopyDecoder(st.copy.Options, len(st.copy.Columns))
 	return c.open()
 }

@@ -35,7 +35,7 @@ type Config struct {
 
 // Retry is the budget of decision 8: the whole transaction again, on conflicts only.
 type Retry struct {
-	Max        int           // repeats after the first try
+	Max        uint          // repeats after the first try
 	Wait       time.Duration // before the first repeat; doubles each time
 	WaitMax    time.Duration
 	JitterFrac float64 // each wait is changed by up to this fraction, either way

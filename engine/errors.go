@@ -189,7 +189,7 @@ var lostConnection = []string{
 // conflictTexts are parts of messages that say that the transaction met another one, here or in the backing PostgreSQL.
 var conflictTexts = []string{
 	"could not serialize access", "deadlock detected", "Failed to commit DuckLake transaction", "Transaction conflict",
-	"conflict with recovery", "exceeded the maximum retry count", "duplicate key value violates unique constraint",
+	"exceeded the maximum retry count", "duplicate key value violates unique constraint",
 }
 
 // pgError turns any error of DuckDB, the store or a context into the one the client reads. position maps a byte
@@ -221,6 +221,12 @@ func (s *Session) pgErrorOfDuck(ctx context.Context, e *duckError, position func
 	if isInvalidated(e) {
 		return pgerr.Fatal(pgerrcode.CrashShutdown, "terminating connection because the database engine has failed").
 			WithHint("Connect again: it has been replaced.").WithCause(e)
+	}
+	if isRecovery(e) {
+		return pgerr.New(pgerrcode.SerializationFailure, "canceling statement due to conflict with recovery").
+			WithDetail(message).
+			WithHint("Try again, or set hot_standby_feedback = on at the standby, so that the primary keeps the rows that it reads.").
+			WithCause(e)
 	}
 	if containsAny(e.Message, lostConnection) {
 		return pgerr.New(pgerrcode.ConnectionFailure, "lost the connection to the backing PostgreSQL").
@@ -262,10 +268,27 @@ func isConflict(err error) bool {
 	return containsAny(e.Message, conflictTexts) || sqlstateOf(e) == pgerrcode.SerializationFailure
 }
 
+// recoveryTexts are parts of messages that say that a standby cancelled a query to get on with its recovery: the
+// server's own, as the catalog's connection passes it on, and the chunk store's.
+var recoveryTexts = []string{"conflict with recovery", "hot_standby_feedback"}
+
+// isRecovery reports whether a standby cancelled a query to get on with its recovery.
+func isRecovery(err error) bool {
+	var e *duckError
+	return errors.As(err, &e) && containsAny(e.Message, recoveryTexts)
+}
+
 // isLost reports whether the connection to the backing PostgreSQL broke.
 func isLost(err error) bool {
 	var e *duckError
 	return errors.As(err, &e) && containsAny(e.Message, lostConnection)
+}
+
+// isCut reports whether a connection to the backing PostgreSQL broke that had been made: the server is there, or was
+// a moment ago.
+func isCut(err error) bool {
+	var e *duckError
+	return errors.As(err, &e) && containsAny(e.Message, []string{"server closed the connection unexpectedly", "terminating connection"})
 }
 
 // isInvalidated reports whether DuckDB will run nothing more in the instance.

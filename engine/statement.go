@@ -49,6 +49,7 @@ type Statement struct {
 	columns  []pgcodec.Column
 	names    []string // of the columns, where the text that DuckDB gets has others
 	writes   bool     // changes the lake
+	changes  bool     // changes anything, be it a temporary table
 	catalogs bool     // reads pg_catalog or information_schema
 	copy     *Copy    // nil unless a COPY
 }
@@ -71,7 +72,11 @@ func (s *Session) Prepare(ctx context.Context, q Query, paramOIDs []uint32) (*St
 	defer x.enter(ctx)()
 	err := s.settleActive(x.ctx)
 	if err == nil {
-		err = st.prepare(x.ctx, paramOIDs)
+		err = s.overRecovery(x.ctx, func() error {
+			st.Close()
+			*st = Statement{s: s, stmt: &q.stmt}
+			return st.prepare(x.ctx, paramOIDs)
+		})
 	}
 	if err != nil {
 		st.Close()
@@ -253,6 +258,7 @@ func (st *Statement) admit() error {
 		return fmt.Errorf("read what the statement touches: %w", err)
 	}
 	st.writes = slices.Contains(writes, s.engine.cfg.Lake) || st.stmt.Writes && len(writes) == 0
+	st.changes = len(writes) > 0 || st.stmt.Kind != translate.KindQuery && st.stmt.Kind != translate.KindCopy
 	st.catalogs = slices.Contains(reads, catalogDB)
 	if s.cfg.Admin {
 		return nil
@@ -335,7 +341,8 @@ func (st *Statement) runDuck(x *execution, args []Arg, mode Mode) (*Result, erro
 		return nil, err
 	}
 	if st.catalogs {
-		if err := s.in.ids.refresh(x.ctx, s.engine.cfg); err != nil {
+		err := s.overRecovery(x.ctx, func() error { return s.in.ids.refresh(x.ctx, s.engine.cfg) })
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -355,6 +362,7 @@ func (st *Statement) runInside(x *execution, args []Arg) (*Result, error) {
 		return nil, err
 	}
 	s.tx.writes = s.tx.writes || st.writes
+	s.tx.changes = s.tx.changes || st.changes
 	r, err := st.stream(x, args)
 	if err != nil {
 		return nil, err
@@ -363,13 +371,30 @@ func (st *Statement) runInside(x *execution, args []Arg) (*Result, error) {
 }
 
 // runRead executes a read as a transaction of its own, which ends with its last row.
-func (st *Statement) runRead(x *execution, args []Arg) (*Result, error) {
+func (st *Statement) runRead(x *execution, args []Arg) (r *Result, err error) {
+	err = st.s.overRecovery(x.ctx, func() error {
+		r, err = st.readOnce(x, args)
+		return err
+	})
+	return r, err
+}
+
+// readOnce is one try of runRead. On a standby it waits for the first rows: a try that recovery cancels before them can
+// be repeated.
+func (st *Statement) readOnce(x *execution, args []Arg) (*Result, error) {
 	if err := st.s.begin(x.ctx, txImplicit); err != nil {
 		return nil, err
 	}
+	st.s.tx.changes = st.changes
 	r, err := st.stream(x, args)
 	if err != nil {
 		return nil, err
+	}
+	if r.live && st.s.in.readOnly {
+		if _, err := r.hold(x.ctx, 1); err != nil {
+			r.discard()
+			return nil, err
+		}
 	}
 	if r.ownTx = r.live; !r.live {
 		err = st.s.commit(x.ctx)

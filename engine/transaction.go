@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgerrcode"
 
 	"sluice/engine/pgerr"
@@ -31,6 +31,7 @@ type txState struct {
 	kind     txKind
 	failed   bool
 	writes   bool // a statement that may change the lake ran in it
+	changes  bool // a statement that may change anything, be it a temporary table, ran in it
 	readOnly bool
 }
 
@@ -109,7 +110,12 @@ func (s *Session) commit(ctx context.Context) error {
 		}
 		defer s.engine.leaveCommit()
 	}
-	if err := s.conn.exec(ctx, "COMMIT"); err != nil {
+	err := s.conn.exec(ctx, "COMMIT")
+	if err != nil && !s.tx.changes && (isRecovery(err) || isLost(err)) {
+		s.log.Debug().Err(err).Msg("a transaction that only read has lost its snapshot when it had read all")
+		err = nil
+	}
+	if err != nil {
 		s.rollback()
 		return s.noteLost(err)
 	}
@@ -294,17 +300,46 @@ func (e *Engine) leaveCommit() { e.commits <- struct{}{} }
 // (decision 8). work must not have shown the client anything when it fails; it reports whether the transaction is to
 // stay open, for rows that are still to come.
 func (s *Session) alone(ctx context.Context, work func() (open bool, err error)) error {
-	retry := s.engine.cfg.Retry
-	for try := 0; ; try++ {
-		err := s.once(ctx, work)
-		if err == nil || try >= retry.Max || !isConflict(err) || isLost(err) || ctx.Err() != nil {
-			return err
-		}
-		s.log.Debug().Int("try", try+1).Err(err).Msg("transaction repeated after a conflict")
-		if !sleep(ctx, retry.wait(try)) {
-			return ctx.Err()
-		}
+	again := func(err error) bool { return isConflict(err) && !isLost(err) }
+	return s.repeat(ctx, again, func() error { return s.once(ctx, work) })
+}
+
+// overRecovery runs a read, and repeats it while a standby cancels it to get on with its recovery, which may show as no
+// more than a connection that breaks. Only what stands alone is repeated: in a client's transaction other statements have
+// seen that snapshot. read must not have shown the client anything when it fails, and must find its way from no
+// transaction.
+func (s *Session) overRecovery(ctx context.Context, read func() error) error {
+	if !s.in.readOnly || !s.idle() {
+		return read()
 	}
+	again := func(err error) bool {
+		if isRecovery(err) || isCut(err) {
+			s.rollback()
+			return true
+		}
+		return false
+	}
+	return s.repeat(ctx, again, read)
+}
+
+// repeat runs try until it succeeds, fails for good or has used up the budget, whose last error it returns.
+func (s *Session) repeat(ctx context.Context, again func(error) bool, try func() error) error {
+	retry := s.engine.cfg.Retry
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := try()
+		if err != nil && !again(err) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxTries(retry.Max+1), backoff.WithMaxElapsedTime(0), backoff.WithBackOff(&backoff.ExponentialBackOff{
+		InitialInterval:     retry.Wait,
+		MaxInterval:         retry.WaitMax,
+		Multiplier:          2,
+		RandomizationFactor: retry.JitterFrac,
+	}), backoff.WithNotify(func(err error, wait time.Duration) {
+		s.log.Debug().Dur("wait", wait).Err(err).Msg("transaction is repeated after a conflict")
+	}))
+	return err
 }
 
 // once is one try of alone.
@@ -312,7 +347,7 @@ func (s *Session) once(ctx context.Context, work func() (bool, error)) error {
 	if err := s.begin(ctx, txImplicit); err != nil {
 		return err
 	}
-	s.tx.writes = true
+	s.tx.writes, s.tx.changes = true, true
 	open, err := work()
 	switch {
 	case err != nil:
@@ -322,24 +357,6 @@ func (s *Session) once(ctx context.Context, work func() (bool, error)) error {
 		return nil
 	}
 	return s.commit(ctx)
-}
-
-// wait is how long to wait before repeat number try.
-func (r Retry) wait(try int) time.Duration {
-	d := min(r.Wait<<min(try, 30), r.WaitMax)
-	return time.Duration(float64(d) * (1 + r.JitterFrac*(2*rand.Float64()-1)))
-}
-
-// sleep waits for d, or reports false when ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // noteLost marks the instance when err says that DuckDB has invalidated it, so that new sessions get another.

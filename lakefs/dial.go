@@ -1,10 +1,12 @@
 package lakefs
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"runtime"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rs/zerolog"
 )
@@ -26,12 +29,16 @@ const (
 	pingMax    = 5 * time.Second
 
 	applicationName = "sluice pgvfs"
+
+	readBufferBytes = 128 << 10 // of each connection
 )
 
 // sessionSettings prepare a connection. Without index scans a range of chunks is fetched in the order of its pages
-// (bitmap scan). The keep-alives notice a dead network within a minute. A transaction that a killed Sluice left open
-// ends by itself; a COPY in progress does not count as idle.
-const sessionSettings = `SET enable_indexscan = off;
+// (bitmap scan). Every query goes by a key whatever its values are, so it is planned once a connection and not each time,
+// which costs as much as reading 64 KB; and no table that was small when that happened may leave a plan that reads it
+// whole. The keep-alives notice a dead network within a minute. A transaction that a killed Sluice left open ends by
+// itself; a COPY in progress does not count as idle.
+const sessionSettings = `SET enable_indexscan = off; SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan;
 SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3;
 SET idle_in_transaction_session_timeout = '5min'`
 
@@ -81,11 +88,21 @@ func (c Config) poolConfig() (*pgxpool.Config, error) {
 	pc.MaxConns = int32(c.maxConns())
 	pc.MinConns, pc.MinIdleConns = min(pc.MinConns, pc.MaxConns), min(pc.MinIdleConns, pc.MaxConns)
 	pc.PingTimeout = pingMax
+	// A connection that has idled is not tried first: that would cost a read another round trip. Whoever meets a dead
+	// one takes a new one.
+	pc.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+	pc.ConnConfig.BuildFrontend = buildFrontend
 	pc.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, sessionSettings)
 		return err
 	}
 	return pc, nil
+}
+
+// buildFrontend gives a connection a buffer for several of the messages that carry rows, of 8 KB each. pgx's own takes
+// one at a time from the socket.
+func buildFrontend(r io.Reader, w io.Writer) *pgproto3.Frontend {
+	return pgproto3.NewFrontend(bufio.NewReaderSize(r, readBufferBytes), w)
 }
 
 // dsnError reports a malformed DSN without quoting it.

@@ -79,4 +79,6 @@ var (
 	ErrConflict = errors.New("published by another writer at the same time; this write was rolled back")
 	ErrReaped   = errors.New("the file was replaced or removed and its rows were reaped while it was being read; " +
 		"a longer SLUICE_REAP_GRACE keeps them for longer")
+	ErrRecovery = errors.New("the standby cancelled the read to get on with its recovery; " +
+		"hot_standby_feedback = on at the standby keeps the primary from removing what it reads")
 )

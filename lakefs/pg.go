@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -16,7 +19,8 @@ import (
 )
 
 const (
-	startPoll = 200 * time.Millisecond // between tries to reach a server that is starting
+	startWait    = 50 * time.Millisecond // after the first try to reach a server that is starting; doubles each time
+	startWaitMax = time.Second
 
 	rollbackMax = 5 * time.Second
 	commitMax   = time.Minute // a commit under way is not given up with its caller: its outcome would be unknown
@@ -28,9 +32,9 @@ const (
 	unpublishSQL = `WITH gone AS (DELETE FROM pgvfs.files WHERE volume = $1 AND path = $2 RETURNING file_id)
 		INSERT INTO pgvfs.garbage (file_id, queued_at) SELECT file_id, clock_timestamp() FROM gone`
 
-	// unpublishRangeSQL does so for the paths from $2 up to before $3, or to the end if that is NULL.
+	// unpublishRangeSQL does so for the paths from $2 up to before $3.
 	unpublishRangeSQL = `WITH gone AS (DELETE FROM pgvfs.files
-			WHERE volume = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3) RETURNING file_id)
+			WHERE volume = $1 AND path >= $2 AND path < $3 RETURNING file_id)
 		INSERT INTO pgvfs.garbage (file_id, queued_at) SELECT file_id, clock_timestamp() FROM gone`
 
 	renameSQL = `UPDATE pgvfs.files SET path = $3 WHERE volume = $1 AND path = $2`
@@ -88,21 +92,27 @@ func OpenPG(ctx context.Context, cfg Config) (*PG, error) {
 
 // awaitServer makes the first connection and checks the layout.
 func (p *PG) awaitServer(ctx context.Context) error {
-	for {
-		err := p.onConn(ctx, func(conn *pgx.Conn) error {
+	var last error // says more than that ctx has ended
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		last = p.onConn(ctx, func(conn *pgx.Conn) error {
 			_, err := checkLayout(ctx, conn)
 			return err
 		})
-		if sqlstate(err) != pgerrcode.CannotConnectNow {
-			return err
+		if last != nil && sqlstate(last) != pgerrcode.CannotConnectNow {
+			return struct{}{}, backoff.Permanent(last)
 		}
+		return struct{}{}, last
+	}, backoff.WithBackOff(&backoff.ExponentialBackOff{
+		InitialInterval: startWait,
+		MaxInterval:     startWaitMax,
+		Multiplier:      2,
+	}), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, _ time.Duration) {
 		p.log.Debug().Err(err).Msg("postgresql is not ready yet")
-		select {
-		case <-time.After(startPoll):
-		case <-ctx.Done():
-			return err
-		}
+	}))
+	if err != nil {
+		return last
 	}
+	return nil
 }
 
 // ReadOnly reports whether the server is a standby.
@@ -262,33 +272,6 @@ func (p *PG) act(verb, what string, fn func() error) error {
 	return nil
 }
 
-// onConn runs fn on a connection of the pool. If that turns out to be dead, as all may be after a restart of the
-// server, it is run once more on a new one: fn must be repeatable.
-func (p *PG) onConn(ctx context.Context, fn func(*pgx.Conn) error) error {
-	lost, err := p.tryConn(ctx, fn)
-	if lost {
-		p.pool.Reset()
-		_, err = p.tryConn(ctx, fn)
-	}
-	return err
-}
-
-// tryConn is one try of onConn. pgx closes a connection on any error that is more than an answer.
-func (p *PG) tryConn(ctx context.Context, fn func(*pgx.Conn) error) (lost bool, err error) {
-	conn, err := p.pool.Acquire(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer release(conn)
-	err = fn(conn.Conn())
-	return lostConn(ctx, conn, err), err
-}
-
-// lostConn reports that an error came from the connection, and not because the caller gave up.
-func lostConn(ctx context.Context, conn *pgxpool.Conn, err error) bool {
-	return err != nil && ctx.Err() == nil && conn.Conn().IsClosed()
-}
-
 // begin opens a transaction on a connection of the pool; a dead one is replaced as by onConn. The caller releases it.
 // The level is what the protocol of publishing counts on, whatever the role's default is.
 func (p *PG) begin(ctx context.Context) (*pgxpool.Conn, error) {
@@ -301,9 +284,9 @@ func (p *PG) begin(ctx context.Context) (*pgxpool.Conn, error) {
 		if err == nil {
 			return conn, nil
 		}
-		lost := lostConn(ctx, conn, err)
+		what := judge(ctx, conn, err)
 		release(conn)
-		if !lost || retried {
+		if what != lost || retried {
 			return nil, err
 		}
 		p.pool.Reset()
@@ -350,13 +333,17 @@ func release(conn *pgxpool.Conn) {
 	conn.Release()
 }
 
-// prefixEndArg is prefixEnd as a parameter: NULL for no end.
-func prefixEndArg(prefix string) *string {
+// prefixEndArg is prefixEnd as a parameter. Where nothing ends the range it is a text beyond every path: a plan that is
+// made once, for all values, then still knows a range.
+func prefixEndArg(prefix string) string {
 	if end, bounded := prefixEnd(prefix); bounded {
-		return &end
+		return end
 	}
-	return nil
+	return beyondPaths
 }
+
+// beyondPaths is longer than a path may be and made of the last character.
+var beyondPaths = strings.Repeat(string(utf8.MaxRune), pathBytesMax/utf8.UTFMax+1)
 
 // sqlstate is the code of a server's error, empty for any other.
 func sqlstate(err error) string {

@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -22,11 +24,14 @@ const (
 	chunksSQL = `SELECT no, data FROM pgvfs.chunks WHERE file_id = $1 AND no >= $2 AND no <= $3`
 
 	listSQL = `SELECT path FROM pgvfs.files
-		WHERE volume = $1 AND path >= $2 AND ($3::text IS NULL OR path < $3) ORDER BY path LIMIT $4`
+		WHERE volume = $1 AND path >= $2 AND path < $3 ORDER BY path LIMIT $4`
 )
 
-// binaryFormats asks for both columns of chunksSQL as they are in memory.
-var binaryFormats = pgx.QueryResultFormats{pgx.BinaryFormatCode, pgx.BinaryFormatCode}
+// chunksName is chunksSQL's as a prepared statement.
+const chunksName = "pgvfs_chunks"
+
+// allBinary has all parameters, or columns, as they are in memory.
+var allBinary = []int16{pgx.BinaryFormatCode}
 
 // Open implements Store.
 func (p *PG) Open(ctx context.Context, volume, path string) (f *File, err error) {
@@ -45,7 +50,9 @@ func (p *PG) open(ctx context.Context, name fileName) (*File, error) {
 	if CheckPath(name.path) != nil {
 		return nil, ErrNotExist
 	}
+	begin := time.Now()
 	f, changes := p.cache.get(name)
+	defer func(hit bool) { countOpen(begin, hit) }(f != nil)
 	if f != nil {
 		return f, nil
 	}
@@ -121,7 +128,9 @@ func (p *PG) ReadAt(ctx context.Context, f *File, dst []byte, off int64) error {
 	if len(dst) == 0 {
 		return nil
 	}
+	begin := time.Now()
 	err := p.readPieces(ctx, f, dst, off)
+	countRead(begin, len(dst))
 	if errors.Is(err, ErrReaped) {
 		p.cache.evict(fileName{f.Volume, f.Path})
 	}
@@ -155,30 +164,42 @@ type piece struct {
 	first, last int64  // row numbers
 }
 
-// readPiece runs a piece's query.
+// readPiece runs a piece's query. It goes below pgx, to pgconn, since a read is to cost little more than a round trip.
 func (p *PG) readPiece(ctx context.Context, r piece) error {
+	counters.pieces.Add(1)
+	var args [16]byte
+	binary.BigEndian.PutUint64(args[:], uint64(r.file.ID))
+	binary.BigEndian.PutUint32(args[8:], uint32(r.first))
+	binary.BigEndian.PutUint32(args[12:], uint32(r.last))
 	return p.onConn(ctx, func(conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, chunksSQL, binaryFormats, r.file.ID, int32(r.first), int32(r.last))
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		var found int64
-		for rows.Next() {
-			raw := rows.RawValues()
-			if err := r.place(int64(binary.BigEndian.Uint32(raw[0])), raw[1]); err != nil {
+		return interruptible(ctx, conn, func(ctx context.Context) error {
+			statement, err := conn.Prepare(ctx, chunksName, chunksSQL) // once a connection
+			if err != nil {
 				return err
 			}
-			found++
-		}
-		if err := rows.Err(); err != nil {
+			rows := conn.PgConn().ExecStatement(ctx, statement, [][]byte{args[:8], args[8:12], args[12:]}, allBinary, allBinary)
+			found, err := r.fill(rows)
+			if _, closeErr := rows.Close(); closeErr != nil {
+				return closeErr
+			}
+			if wanted := r.last - r.first + 1; err == nil && found != wanted {
+				err = fmt.Errorf("%d of the rows %d to %d of file %d are missing: %w", wanted-found, r.first, r.last, r.file.ID, ErrReaped)
+			}
 			return err
-		}
-		if wanted := r.last - r.first + 1; found != wanted {
-			return fmt.Errorf("%d of the rows %d to %d of file %d are missing: %w", wanted-found, r.first, r.last, r.file.ID, ErrReaped)
-		}
-		return nil
+		})
 	})
+}
+
+// fill puts the rows of an answer in their places and counts them.
+func (r piece) fill(rows *pgconn.ResultReader) (found int64, err error) {
+	for rows.NextRow() {
+		row := rows.Values()
+		if err := r.place(int64(binary.BigEndian.Uint32(row[0])), row[1]); err != nil {
+			return found, err
+		}
+		found++
+	}
+	return found, nil
 }
 
 // place copies what a row has of the wanted bytes to where they belong: the only copy between socket and reader.
