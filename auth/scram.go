@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -26,7 +27,7 @@ const (
 )
 
 // verifierPrefix begins a verifier; the mechanism's name.
-const verifierPrefix = "SCRAM-SHA-256"
+const verifierPrefix = mechanism
 
 // Verifier is what a server keeps instead of a password (RFC 5803). It checks proofs and cannot make them.
 type Verifier struct {
@@ -119,10 +120,13 @@ func decodeBase64(s string) ([]byte, error) {
 	return base64.StdEncoding.Strict().DecodeString(s)
 }
 
-// Exchange is the server's side of one SCRAM-SHA-256 login (RFC 5802, RFC 7677). First, then Final; each once.
+// Exchange is the server's side of one SCRAM-SHA-256 login (RFC 5802, RFC 7677). OfferBinding if there is TLS, Select,
+// First, then Final; each once.
 type Exchange struct {
 	verifier    Verifier
 	known       bool
+	endPoint    []byte // channel-binding data; nil: none is offered
+	plus        bool   // the client has chosen to use it
 	step        int
 	header      string // gs2-header, as the client sent it
 	firstBare   string
@@ -133,6 +137,26 @@ type Exchange struct {
 // malformed makes an error about a message.
 func malformed(detail string) error { return fmt.Errorf("%w: %s", ErrMalformed, detail) }
 
+// OfferBinding has the exchange offer to bind the login to a TLS connection whose certificate is this end point's.
+func (e *Exchange) OfferBinding(endPoint []byte) { e.endPoint = endPoint }
+
+// Mechanisms are what is offered, the best first.
+func (e *Exchange) Mechanisms() []string {
+	if e.endPoint != nil {
+		return []string{mechanismPlus, mechanism}
+	}
+	return []string{mechanism}
+}
+
+// Select takes the client's choice. ErrMalformed: it was not offered.
+func (e *Exchange) Select(chosen string) error {
+	if !slices.Contains(e.Mechanisms(), chosen) {
+		return malformed("client selected an invalid SASL authentication mechanism")
+	}
+	e.plus = chosen == mechanismPlus
+	return nil
+}
+
 // First takes client-first-message and gives server-first-message. The name in the message is ignored, as in PostgreSQL:
 // the start-up packet has named the user.
 func (e *Exchange) First(clientFirst []byte) ([]byte, error) {
@@ -140,7 +164,7 @@ func (e *Exchange) First(clientFirst []byte) ([]byte, error) {
 		return nil, malformed("client-first-message came twice")
 	}
 	e.step = 1
-	header, bare, err := splitHeader(string(clientFirst))
+	header, bare, err := e.splitHeader(string(clientFirst))
 	if err != nil {
 		return nil, err
 	}
@@ -158,20 +182,40 @@ func (e *Exchange) First(clientFirst []byte) ([]byte, error) {
 }
 
 // splitHeader takes gs2-header off: the client's word on channel binding, and an empty authorization identity.
-func splitHeader(message string) (header, bare string, err error) {
+func (e *Exchange) splitHeader(message string) (header, bare string, err error) {
 	flag, rest, ok := strings.Cut(message, ",")
 	identity, bare, ok2 := strings.Cut(rest, ",")
-	switch {
-	case !ok || !ok2:
+	if !ok || !ok2 {
 		return "", "", malformed("no GS2 header")
-	case strings.HasPrefix(flag, "p="):
-		return "", "", malformed("client requires channel binding, which was not offered")
-	case flag != "n" && flag != "y":
-		return "", "", malformed("unknown channel-binding flag")
-	case identity != "":
+	}
+	if err := e.checkFlag(flag); err != nil {
+		return "", "", err
+	}
+	if identity != "" {
 		return "", "", malformed("client uses an authorization identity, which is not supported")
 	}
 	return message[:len(message)-len(bare)], bare, nil
+}
+
+// checkFlag checks the client's word on channel binding: p=TYPE it binds, n it cannot, y it could but believes that the
+// server cannot. The last is a lie of somebody in between if the server has offered it.
+func (e *Exchange) checkFlag(flag string) error {
+	kind, binds := strings.CutPrefix(flag, "p=")
+	switch {
+	case binds && !e.plus:
+		return malformed("client requires channel binding, which it has not selected")
+	case binds && kind != bindingType:
+		return malformed("unsupported SCRAM channel-binding type")
+	case binds:
+		return nil
+	case flag != "n" && flag != "y":
+		return malformed("unknown channel-binding flag")
+	case e.plus:
+		return malformed("client selected " + mechanismPlus + " without channel binding")
+	case flag == "y" && e.endPoint != nil:
+		return malformed("SCRAM channel binding negotiation error: the client believes that the server does not support it")
+	}
+	return nil
 }
 
 // clientNonce checks client-first-message-bare and takes the nonce from it.
@@ -239,14 +283,19 @@ func (e *Exchange) Final(clientFinal []byte) ([]byte, error) {
 	return []byte("v=" + encodeBase64(mac(e.verifier.ServerKey, transcript))), nil
 }
 
-// checkFinal compares what the client repeats: the header of its first message and the nonce.
+// checkFinal compares what the client repeats: the header of its first message, with the certificate's hash if the login
+// is bound to that, and the nonce. Another hash is somebody in between.
 func (e *Exchange) checkFinal(withoutProof string) error {
 	fields := strings.Split(withoutProof, ",")
+	binding := []byte(e.header)
+	if e.plus {
+		binding = append(binding, e.endPoint...)
+	}
 	switch {
 	case len(fields) < 2 || !strings.HasPrefix(fields[0], "c=") || !strings.HasPrefix(fields[1], "r="):
 		return malformed("channel binding and nonce expected")
-	case fields[0][2:] != encodeBase64([]byte(e.header)):
-		return malformed("unexpected SCRAM channel-binding attribute")
+	case subtle.ConstantTimeCompare([]byte(fields[0][2:]), []byte(encodeBase64(binding))) != 1:
+		return malformed("SCRAM channel binding check failed")
 	case subtle.ConstantTimeCompare([]byte(fields[1][2:]), []byte(e.nonce)) != 1:
 		return malformed("nonce does not match")
 	case !validExtensions(fields[2:]):

@@ -13,6 +13,7 @@ import (
 // client is the other side of the exchange, for tests: RFC 5802 with a password.
 type client struct {
 	password, header, nonce  string
+	data                     []byte // channel-binding data
 	firstBare, withoutProof  string
 	serverKey                []byte
 	transcript               string
@@ -33,7 +34,7 @@ func (c *client) final(serverFirst []byte) []byte {
 	if c.changeNonce {
 		nonce += "x"
 	}
-	c.withoutProof = "c=" + encodeBase64([]byte(c.header)) + ",r=" + nonce
+	c.withoutProof = "c=" + encodeBase64(append([]byte(c.header), c.data...)) + ",r=" + nonce
 	c.transcript = c.firstBare + "," + string(serverFirst) + "," + c.withoutProof
 	salted, _ := pbkdf2.Key(sha256.New, c.password, salt, iterations, 32)
 	key := mac(salted, "Client Key")
@@ -103,6 +104,46 @@ func TestExchange_Refused(t *testing.T) {
 		}
 		if _, err = e.Final(c.c.final(reply)); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: a second try gives %v", c.name, err)
+		}
+	}
+}
+
+// TestExchange_Binding: what clients may say about channel binding, with and without one being offered.
+func TestExchange_Binding(t *testing.T) {
+	users := usersWith(t, "ann", "pencil")
+	ours, others := []byte("our certificate"), []byte("another certificate")
+	for _, c := range []struct {
+		name              string
+		offered           []byte
+		mechanism, header string
+		data              []byte // that the client binds to
+		works             bool
+	}{
+		{"bound", ours, mechanismPlus, "p=tls-server-end-point,,", ours, true},
+		{"somebody in between", ours, mechanismPlus, "p=tls-server-end-point,,", others, false},
+		{"bound to nothing", ours, mechanismPlus, "p=tls-server-end-point,,", nil, false},
+		{"another type", ours, mechanismPlus, "p=tls-unique,,", ours, false},
+		{"selected and not used", ours, mechanismPlus, "n,,", nil, false},
+		{"selected and thought absent", ours, mechanismPlus, "y,,", nil, false},
+		{"cannot", ours, mechanism, "n,,", nil, true},
+		{"downgraded", ours, mechanism, "y,,", nil, false},
+		{"used and not selected", ours, mechanism, "p=tls-server-end-point,,", ours, false},
+		{"not offered", nil, mechanismPlus, "p=tls-server-end-point,,", ours, false},
+		{"could", nil, mechanism, "y,,", nil, true},
+	} {
+		e := users.NewExchange("ann")
+		e.OfferBinding(c.offered)
+		err := e.Select(c.mechanism)
+		who := client{password: "pencil", header: c.header, data: c.data, nonce: "abc"}
+		var reply []byte
+		if err == nil {
+			reply, err = e.First(who.first(""))
+		}
+		if err == nil {
+			reply, err = e.Final(who.final(reply))
+		}
+		if c.works && (err != nil || !who.accepts(reply)) || !c.works && !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }

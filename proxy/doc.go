@@ -12,6 +12,13 @@
 // next message's type looked at), allocates what a client merely claims to send, and takes an unreadable body for a
 // broken stream where PostgreSQL answers 08P01 and goes on.
 //
+// # Encryption
+//
+// With a certificate (tls.go) a client may ask for TLS or begin with it; the latter needs the ALPN name `postgresql`. The
+// session's conn stays the one below TLS: deadlines are set there, which end reads of both. Logins over TLS are bound to
+// the certificate where the client can (SCRAM-SHA-256-PLUS), so somebody in between with another certificate gets no login.
+// Clients on a Unix socket are declined, as PostgreSQL does.
+//
 // # Failures
 //
 // A state's error is a broken connection and ends the session. Everything else goes through report (errors.go), which
@@ -50,7 +57,7 @@
 //
 // # Differences from PostgreSQL
 //
-//   - TLS and GSS encryption are declined. Parameters of the replication protocol and FunctionCall are refused (0A000).
+//   - GSS encryption is declined. Parameters of the replication protocol and FunctionCall are refused (0A000).
 //   - A start-up packet of impossible length is answered with 08P01 before the connection closes; PostgreSQL only closes.
 //   - ParameterStatus is sent before ReadyForQuery, once for each setting that changed (PostgreSQL 14 and later as well).
 //   - A session has at most 10,000 prepared statements and 1,000 portals (54000).

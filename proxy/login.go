@@ -23,9 +23,6 @@ const (
 	AuthTrust = "trust"         // whoever can connect; loopback and Unix sockets only
 )
 
-// mechanism is the one SASL mechanism offered. Its -PLUS sibling needs TLS.
-const mechanism = "SCRAM-SHA-256"
-
 // login decides whether the client is who it says, then opens its session and tells it all that a client
 // wants to know first. The database is checked last, as in PostgreSQL: who is not let in learns nothing.
 func (s *session) login(ctx context.Context, p *startPacket) error {
@@ -78,13 +75,16 @@ func (s *session) open(ctx context.Context, user auth.User, p *startPacket) erro
 func (s *session) authenticate(name string) (auth.User, error) {
 	users := s.server.users.current()
 	exchange := users.NewExchange(name)
-	s.out.send(&pgproto3.AuthenticationSASL{AuthMechanisms: []string{mechanism}})
+	if !s.server.cfg.NoBinding {
+		exchange.OfferBinding(s.endPoint)
+	}
+	s.out.send(&pgproto3.AuthenticationSASL{AuthMechanisms: exchange.Mechanisms()})
 	var first pgproto3.SASLInitialResponse
 	if err := s.receiveSASL(&first); err != nil {
 		return auth.User{}, err
 	}
-	if first.AuthMechanism != mechanism {
-		return auth.User{}, pgerr.Fatal(pgerrcode.ProtocolViolation, "client selected an invalid SASL authentication mechanism")
+	if err := exchange.Select(first.AuthMechanism); err != nil {
+		return auth.User{}, s.denied(name, err)
 	}
 	reply, err := exchange.First(first.Data)
 	if err != nil {

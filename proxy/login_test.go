@@ -75,6 +75,9 @@ func TestLogin_NewUser(t *testing.T) {
 	}
 }
 
+// mechanism is what is offered without TLS.
+const mechanism = "SCRAM-SHA-256"
+
 // TestLogin_Hostile breaks the exchange at each step.
 func TestLogin_Hostile(t *testing.T) {
 	s, _ := serveSCRAM(t)

@@ -153,6 +153,21 @@ func (in *receiver) buffered() int {
 	return in.end - in.begin
 }
 
+// first waits for the connection's first byte and returns it, unconsumed.
+func (in *receiver) first() (byte, error) {
+	if err := in.fill(1); err != nil {
+		return 0, err
+	}
+	return in.buf[in.begin], nil
+}
+
+// take returns what was read and not consumed, and forgets it.
+func (in *receiver) take() []byte {
+	taken := append([]byte(nil), in.buf[in.begin:in.end]...)
+	in.begin, in.end = 0, 0
+	return taken
+}
+
 // nextIs tells whether the next message is already here, at least its first byte, and has this type.
 func (in *receiver) nextIs(kind byte) bool {
 	return in.buffered() > 0 && in.buf[in.begin] == kind

@@ -40,6 +40,9 @@ type Config struct {
 	Listen         []string       // host:port, or a directory for a Unix socket (anything with a slash)
 	Auth           string         // AuthSCRAM or AuthTrust
 	UsersPath      string         // the user file; not read with AuthTrust
+	TLSCert        string         // certificate chain, a PEM file that is read again when it changes; empty: no TLS
+	TLSKey         string         // its private key, likewise
+	NoBinding      bool           // does not offer to bind logins to the TLS certificate: something in front has another one
 	Engine         *engine.Engine // outlives the server
 	Logger         zerolog.Logger
 	DrainTimeout   time.Duration // what Shutdown gives running statements; 0: 30 s
@@ -50,7 +53,8 @@ type Config struct {
 type Server struct {
 	cfg       Config
 	lake      lake
-	users     *userList // nil with AuthTrust
+	users     *userList    // nil with AuthTrust
+	cert      *certificate // nil without TLS
 	keys      *registry
 	listeners []net.Listener
 	closing   chan struct{} // closed when Shutdown begins
@@ -85,6 +89,9 @@ func listen(cfg Config, lake lake) (*Server, error) {
 	if err := s.configureAuth(); err != nil {
 		return nil, err
 	}
+	if err := s.configureTLS(); err != nil {
+		return nil, err
+	}
 	if err := s.listenAll(); err != nil {
 		s.closeListeners()
 		return nil, err
@@ -107,6 +114,17 @@ func (s *Server) configureAuth() (err error) {
 		return nil
 	}
 	return fmt.Errorf("unknown auth %q: want %q or %q", s.cfg.Auth, AuthSCRAM, AuthTrust)
+}
+
+// configureTLS reads the certificate, if there is to be one.
+func (s *Server) configureTLS() (err error) {
+	if (s.cfg.TLSCert == "") != (s.cfg.TLSKey == "") {
+		return errors.New("TLS needs both a certificate and its key")
+	}
+	if s.cfg.TLSCert != "" {
+		s.cert, err = loadCertificate(s.cfg.TLSCert, s.cfg.TLSKey, s.cfg.Logger)
+	}
+	return err
 }
 
 // isSocketDir tells a Unix socket directory from host:port.

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -29,11 +30,14 @@ type state func(context.Context) (state, error)
 type session struct {
 	// Set when the connection is accepted or logged in, and only read afterwards.
 	server *Server
-	conn   net.Conn
+	conn   net.Conn // below TLS: for deadlines, which are the same there, and to hang up
 	log    zerolog.Logger
 	engine backend
 	key    backendKey
 	slot   bool // counted against the connection limit
+
+	tls      *tls.Conn // what in and out use instead of conn; nil: not encrypted
+	endPoint []byte    // of the certificate that the client has seen; nil: logins cannot be bound to it
 
 	// Touched by the session's own goroutine only; in also by the watch while it is armed.
 	in         *receiver
@@ -88,7 +92,7 @@ func (s *session) close() {
 	if s.key.pid != 0 {
 		s.server.keys.remove(s.key.pid)
 	}
-	s.conn.Close()
+	s.hangUp()
 	s.out.settle()
 	if s.watch.timer != nil {
 		s.disarm()
@@ -98,6 +102,15 @@ func (s *session) close() {
 	if s.engine != nil {
 		s.engine.Close()
 	}
+}
+
+// hangUp closes the connection. TLS says that this is the end, so that the client does not take it for an attack.
+func (s *session) hangUp() {
+	if s.tls != nil && s.out.queue == nil { // whoever still writes may hold the connection for as long as its client likes
+		s.conn.SetWriteDeadline(time.Now().Add(lastWordsTime))
+		_ = s.tls.CloseWrite() // fails if the client is gone
+	}
+	s.conn.Close()
 }
 
 // ready waits for a message and has it handled.

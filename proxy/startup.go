@@ -51,6 +51,13 @@ func (s *session) start(ctx context.Context) (state, error) {
 	if !s.beginStart() {
 		return nil, nil
 	}
+	if kind, err := s.in.first(); err != nil {
+		return s.failStart(err)
+	} else if kind == tlsHandshake {
+		if err := s.encryptDirectly(); err != nil {
+			return s.failStart(err)
+		}
+	}
 	seen := map[uint32]bool{}
 	for {
 		body, err := s.in.startup()
@@ -64,8 +71,8 @@ func (s *session) start(ctx context.Context) (state, error) {
 			return nil, nil
 		case (code == codeSSL || code == codeGSSEnc) && !seen[code]:
 			seen[code] = true
-			if err := s.answerEncryption(); err != nil {
-				return nil, nil
+			if err := s.answerEncryption(code); err != nil {
+				return s.failStart(err)
 			}
 		default:
 			return s.startSession(ctx, body)
@@ -98,14 +105,21 @@ func (s *session) endStart() bool {
 	return true
 }
 
-// answerEncryption declines TLS and GSS encryption; the client goes on in the clear or leaves. What it has
-// sent already was meant to be encrypted: a man in the middle may have put it there, so it is not read.
-func (s *session) answerEncryption() error {
+// answerEncryption goes over to TLS, if there is a certificate, and declines GSS encryption; a client that is declined
+// goes on as before or leaves. What it has sent already was meant to be encrypted: a man in the middle may have put it
+// there, so it is not read.
+func (s *session) answerEncryption(code uint32) error {
 	if s.in.buffered() > 0 {
 		return errors.New("data after encryption request")
 	}
-	_, err := s.conn.Write([]byte{'N'})
-	return err
+	if code != codeSSL || !s.mayEncrypt() {
+		_, err := s.out.conn.Write([]byte{'N'})
+		return err
+	}
+	if _, err := s.conn.Write([]byte{'S'}); err != nil {
+		return err
+	}
+	return s.encrypt()
 }
 
 // cancelRequest passes on a cancel request. It is never answered, so that it tells nothing about keys.
@@ -129,7 +143,7 @@ func (s *session) failStart(err error) (state, error) {
 		s.log.Debug().Str("code", e.Code).Msg(e.Message)
 		s.sendFatal(e)
 	default:
-		s.log.Debug().Msg("client left before its session began")
+		s.log.Debug().AnErr("reason", err).Msg("client left before its session began")
 	}
 	return nil, nil
 }
