@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"time"
 
 	"sluice/engine"
 	"sluice/engine/pgcodec"
@@ -26,6 +27,7 @@ type backend interface {
 	TxStatus() byte
 	Settings() *pgcodec.Settings
 	ParameterStatus() []engine.Param
+	IdleTimeouts() (session, inTransaction time.Duration)
 	Close()
 }
 

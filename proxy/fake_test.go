@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/jackc/pgerrcode"
@@ -62,6 +63,14 @@ type fakeSession struct {
 	zone     string
 	status   byte
 	implicit bool
+}
+
+// IdleTimeouts follow from the user's name: what the fake lake's clients can say.
+func (s *fakeSession) IdleTimeouts() (session, inTransaction time.Duration) {
+	if s.cfg.User == "hasty" {
+		return 200 * time.Millisecond, 100 * time.Millisecond
+	}
+	return 0, 0
 }
 
 func (s *fakeSession) Parse(sql string) ([]engine.Query, error) {

@@ -49,10 +49,12 @@ type session struct {
 	work       *work             // the newest stretch of work; its cause explains an interruption
 	block      bool              // the engine has an implicit block to end at Sync
 	unsynced   bool              // an extended-protocol message awaits its Sync
+	idleLimit  idleLimit         // how long the client may take to its next message
 
 	// Touched from other goroutines: cancel requests, the watch and the server's shutdown.
 	mu       sync.Mutex
 	idle     bool  // blocked in a read that shutdown may end at once
+	limited  bool  // that read has a time limit of the client's own
 	reading  bool  // blocked in a read on behalf of a running statement (COPY FROM STDIN)
 	running  *work // what an interruption hits; nil between statements
 	draining bool  // end as soon as idle
@@ -173,11 +175,14 @@ func (s *session) receive() (pgproto3.FrontendMessage, error) {
 		return nil, errShutdown
 	}
 	msg, err := s.in.next()
-	s.endIdle()
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, errShutdown
+	overslept := s.endIdle()
+	switch {
+	case !errors.Is(err, os.ErrDeadlineExceeded):
+		return msg, err
+	case overslept:
+		return nil, s.idleLimit.err
 	}
-	return msg, err
+	return nil, errShutdown
 }
 
 // unreadable answers what receive could not make a message of. Only Query and FunctionCall are not
@@ -246,6 +251,7 @@ func (s *session) readyForQuery() (state, error) {
 	s.reportParameters()
 	s.out.send(&pgproto3.ReadyForQuery{TxStatus: s.engine.TxStatus()})
 	s.unsynced = false
+	s.idleLimit = limitIdle(s.engine)
 	if err := s.out.flush(); err != nil {
 		return nil, err
 	}
@@ -324,23 +330,32 @@ func (s *session) interrupt(cause error) {
 // past is a deadline that ends a blocked read or write at once.
 var past = time.Unix(1, 0)
 
-// beginIdle marks a read that shutdown may end. It reports false when the session is to end instead. Inside
-// a pipeline the read is only ended with the grace period.
+// beginIdle marks a read that shutdown may end, or the client's own limit. It reports false when the session is to end
+// instead. Inside a pipeline the read is only ended with the grace period.
 func (s *session) beginIdle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.idle = !s.unsynced
-	return !s.ended && !(s.draining && s.idle)
+	if s.ended || s.draining && s.idle {
+		return false
+	}
+	if s.limited = s.idle && s.idleLimit.after > 0; s.limited {
+		s.conn.SetReadDeadline(time.Now().Add(s.idleLimit.after))
+	}
+	return true
 }
 
-// endIdle marks that a message came. Shutdown may have set a deadline in the same moment; the message won.
-func (s *session) endIdle() {
+// endIdle marks that a message came, or nothing in time. Shutdown may have set a deadline in the same moment; the message
+// won. It reports whether the read had a limit and shutdown has nothing to do with its end.
+func (s *session) endIdle() (overslept bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.idle = false
-	if s.draining && !s.ended {
+	overslept = s.limited && !s.draining && !s.ended
+	if (s.draining || s.limited) && !s.ended {
 		s.conn.SetReadDeadline(time.Time{})
 	}
+	s.idle, s.limited = false, false
+	return overslept
 }
 
 // breakRead ends a blocked read of the connection.
