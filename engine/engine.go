@@ -23,6 +23,7 @@ type Config struct {
 	AllowPlaintext bool           // permits connections to it on other machines that are not encrypted and verified
 	Lake           string         // the lake's name: DuckDB's catalog, the database that clients ask for
 	DataPath       string         // where the lake's files are, e.g. pgvfs://lake/data/
+	PgvfsURL       string         // the PostgreSQL of other pgvfs volumes that no secret of an administrator names; may be empty
 	MetadataSchema string         // schema of the ducklake_* tables in the backing database
 	DataDir        string         // extensions and spill files live here
 	MemoryLimit    string         // DuckDB's memory_limit, e.g. "4GB"; empty: DuckDB's own
@@ -78,15 +79,20 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := os.MkdirAll(spillDir(cfg), 0o700); err != nil {
 		return nil, fmt.Errorf("make the spill directory: %w", err)
 	}
-	if e.store, err = lakefs.OpenPG(ctx, lakefs.Config{
-		DSN: cfg.DSN, AllowPlaintext: cfg.AllowPlaintext, ReapGrace: cfg.ReapGrace, SpillDir: spillDir(cfg), Logger: cfg.Logger,
-	}); err != nil {
+	own := cfg.storeConfig()
+	own.DSN = cfg.DSN
+	if e.store, err = lakefs.OpenPG(ctx, own); err != nil {
 		return nil, fmt.Errorf("open the chunk store: %w", err)
 	}
 	if e.current, err = openInstance(ctx, e); err != nil {
 		return nil, errors.Join(err, e.store.Close())
 	}
 	return e, nil
+}
+
+// storeConfig is what all chunk stores have in common, whichever database they are in.
+func (cfg Config) storeConfig() lakefs.Config {
+	return lakefs.Config{AllowPlaintext: cfg.AllowPlaintext, ReapGrace: cfg.ReapGrace, SpillDir: spillDir(cfg), Logger: cfg.Logger}
 }
 
 // spillDir holds what does not fit into memory: DuckDB's operators, and files being written while all connections are

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 // instance is one DuckDB in this process. There is one at a time, until DuckDB invalidates it.
 type instance struct {
 	db       mapping.Database
+	stores   *lakefs.Stores
 	bridge   *lakefs.Bridge
 	readOnly bool // attached to a standby
 	unpinned bool // DuckLake's build needs lakefs.KeepSchemas
@@ -52,6 +54,12 @@ var guarded = []string{
 // openInstance opens DuckDB, makes pgvfs:// known, attaches the lake, installs the catalogs and locks the door.
 func openInstance(ctx context.Context, e *Engine) (*instance, error) {
 	in := &instance{}
+	var err error
+	if in.stores, err = lakefs.NewStores(lakefs.StoresConfig{
+		Own: e.store, DataPath: e.cfg.DataPath, URL: e.cfg.PgvfsURL, Other: e.cfg.storeConfig(),
+	}); err != nil {
+		return nil, err
+	}
 	config, err := in.config(e.cfg)
 	if err != nil {
 		return nil, err
@@ -70,7 +78,12 @@ func openInstance(ctx context.Context, e *Engine) (*instance, error) {
 
 // config builds DuckDB's configuration. The caller destroys it.
 func (in *instance) config(cfg Config) (mapping.Config, error) {
-	all := map[string]string{"temp_directory": spillDir(cfg), "memory_limit": cfg.MemoryLimit, "max_temp_directory_size": cfg.SpillLimit}
+	all := map[string]string{
+		"temp_directory": spillDir(cfg), "memory_limit": cfg.MemoryLimit, "max_temp_directory_size": cfg.SpillLimit,
+		// Secrets that outlive a process are files, which a locked instance cannot read or write. Those of whoever runs
+		// Sluice, in the home directory, are not the lake's: attaching would take one for the backing database's.
+		"secret_directory": filepath.Join(cfg.DataDir, "secrets"),
+	}
 	if cfg.Threads > 0 {
 		all["threads"] = strconv.Itoa(cfg.Threads)
 	}
@@ -113,7 +126,7 @@ func (in *instance) prepare(ctx context.Context, e *Engine) error {
 		return fmt.Errorf("read DuckLake's version: %w", err)
 	}
 	in.unpinned = build == lakefs.DuckLakeUnpinned
-	if in.bridge, err = lakefs.Register(in.db.Ptr, e.store); err != nil {
+	if in.bridge, err = lakefs.RegisterLake(in.db.Ptr, in.stores); err != nil {
 		return fmt.Errorf("make pgvfs:// known to DuckDB: %w", err)
 	}
 	if err := attachLake(ctx, c, in, e); err != nil {
@@ -131,9 +144,10 @@ func (in *instance) prepare(ctx context.Context, e *Engine) error {
 	return lockDown(ctx, c, e.cfg)
 }
 
-// lockDown leaves DuckDB nothing of the host but the lake's data path (decision 4). It cannot be undone.
+// lockDown leaves DuckDB nothing of the host but the lake's data path (decision 4), and pgvfs, where the bridge says who
+// may reach what. It cannot be undone.
 func lockDown(ctx context.Context, c *duckConn, cfg Config) error {
-	err := c.exec(ctx, "SET GLOBAL allowed_directories = ["+quoteLiteral(cfg.DataPath)+"]")
+	err := c.exec(ctx, "SET GLOBAL allowed_directories = ["+quoteLiteral(cfg.DataPath)+", "+quoteLiteral(lakefs.Scheme)+"]")
 	if err == nil {
 		err = c.exec(ctx, "SET GLOBAL enable_external_access = false")
 	}
@@ -167,10 +181,11 @@ func (in *instance) retire() {
 	}
 }
 
-// close ends DuckDB.
+// close ends DuckDB, and then the stores whose files it may have had open.
 func (in *instance) close() {
 	if in.ids.conn != nil {
 		in.ids.conn.close()
 	}
 	mapping.Close(&in.db)
+	in.stores.Close()
 }

@@ -1,5 +1,6 @@
-// The one place where Sluice meets DuckDB's C++: a file system for pgvfs://, a guard on table functions, the databases
-// of a prepared statement, and pins on DuckLake's schemas. DuckDB's C API has none of them. What is known of DuckDB is in duckdb.hpp.
+// The one place where Sluice meets DuckDB's C++: a file system for pgvfs://, secrets, a guard on table functions, the
+// databases of a prepared statement, and pins on DuckLake's schemas. DuckDB's C API has none of them. The functions
+// pgvfs_… and the setting are here for the exceptions that the C API cannot raise. What is known of DuckDB is in duckdb.hpp.
 //
 // Go is called through the functions that bridge.go exports, which do not panic. What they fail with is thrown here as
 // DuckDB's own exception; no exception leaves the functions of bridge.h.
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <mutex>
 #include <shared_mutex>
+#include <typeinfo>
 
 #include "_cgo_export.h"
 
@@ -102,10 +104,10 @@ PgvfsHandle &cast(FileHandle &handle) {
 // Directories are implied by the paths of files: making one is nothing, and one exists if a path lies under it.
 class PgvfsFileSystem : public FileSystem {
 public:
-	explicit PgvfsFileSystem(uintptr_t store) : store(store) {
+	explicit PgvfsFileSystem(uintptr_t bridge) : bridge(bridge) {
 	}
 	~PgvfsFileSystem() override {
-		sluiceReleaseStore(store);
+		sluiceReleaseBridge(bridge);
 	}
 
 	string GetName() const override {
@@ -118,9 +120,9 @@ public:
 	// -- open files --
 
 	unique_ptr<FileHandle> OpenFile(const string &path, FileOpenFlags flags, optional_ptr<FileOpener> opener) override {
-		sluice_file file = {0, 0, 0, 0};
+		sluice_file file = {};
 		Outcome outcome;
-		sluiceOpen(store, client_of(opener), bytes(path), path.size(), flags.flags, &file, &outcome);
+		sluiceOpen(bridge, client_of(opener), bytes(path), path.size(), flags.flags, &file, &outcome);
 		outcome.Check();
 		if (!file.handle) {
 			return unique_ptr<FileHandle>();
@@ -186,12 +188,17 @@ public:
 	int64_t GetFileSize(FileHandle &handle) override {
 		return cast(handle).file.size;
 	}
+	// DuckDB's caches go by the tag. Only a file without one has its time looked at: then nothing is kept of a file of an
+	// infinite time, and what is kept is not the file's.
 	timestamp_t GetLastModifiedTime(FileHandle &handle) override {
-		return timestamp_t(cast(handle).file.created_at);
+		auto &file = cast(handle).file;
+		return timestamp_t(file.uncached ? INT64_MAX : file.created_at);
 	}
-	// Bytes never change under an id, so the id says whether cached ones are still the file's.
+	// Bytes never change under an id, so the id says whether cached ones are still the file's. Two databases have the same
+	// ids, so the store is part of it.
 	string GetVersionTag(FileHandle &handle) override {
-		return std::to_string(cast(handle).file.file_id);
+		auto &file = cast(handle).file;
+		return file.uncached ? string() : std::to_string(file.store) + ":" + std::to_string(file.file_id);
 	}
 	FileType GetFileType(FileHandle &) override {
 		return FileType::FILE_TYPE_REGULAR;
@@ -208,7 +215,7 @@ public:
 
 	bool FileExists(const string &path, optional_ptr<FileOpener> opener) override {
 		Outcome outcome;
-		bool found = sluiceExists(store, client_of(opener), bytes(path), path.size(), &outcome) != 0;
+		bool found = sluiceExists(bridge, client_of(opener), bytes(path), path.size(), &outcome) != 0;
 		outcome.Check();
 		return found;
 	}
@@ -219,27 +226,31 @@ public:
 	}
 	bool TryRemoveFile(const string &path, optional_ptr<FileOpener> opener) override {
 		Outcome outcome;
-		bool removed = sluiceRemove(store, client_of(opener), bytes(path), path.size(), &outcome) != 0;
+		bool removed = sluiceRemove(bridge, client_of(opener), bytes(path), path.size(), &outcome) != 0;
 		outcome.Check();
 		return removed;
 	}
 	void MoveFile(const string &source, const string &target, optional_ptr<FileOpener> opener) override {
 		Outcome outcome;
-		sluiceMove(store, client_of(opener), bytes(source), source.size(), bytes(target), target.size(), &outcome);
+		sluiceMove(bridge, client_of(opener), bytes(source), source.size(), bytes(target), target.size(), &outcome);
 		outcome.Check();
 	}
 
 	bool DirectoryExists(const string &directory, optional_ptr<FileOpener> opener) override {
 		return !List(Prefix(directory), opener, 1).empty();
 	}
-	void CreateDirectory(const string &, optional_ptr<FileOpener>) override {
+	void CreateDirectory(const string &directory, optional_ptr<FileOpener> opener) override {
+		Outcome outcome;
+		sluiceAdmit(bridge, client_of(opener), bytes(directory), directory.size(), &outcome);
+		outcome.Check();
 	}
-	void CreateDirectoriesRecursive(const string &, optional_ptr<FileOpener>) override {
+	void CreateDirectoriesRecursive(const string &directory, optional_ptr<FileOpener> opener) override {
+		CreateDirectory(directory, opener);
 	}
 	void RemoveDirectory(const string &directory, optional_ptr<FileOpener> opener) override {
 		Outcome outcome;
 		string prefix = Prefix(directory);
-		sluiceRemovePrefix(store, client_of(opener), bytes(prefix), prefix.size(), &outcome);
+		sluiceRemovePrefix(bridge, client_of(opener), bytes(prefix), prefix.size(), &outcome);
 		outcome.Check();
 	}
 	// Names what is directly in the directory: files, and the first segment of deeper paths once each.
@@ -265,7 +276,7 @@ public:
 	vector<OpenFileInfo> Glob(const string &pattern, FileOpener *opener) override {
 		Outcome outcome;
 		size_t length = 0;
-		char *found = sluiceGlob(store, client_of(opener), bytes(pattern), pattern.size(), &length, &outcome);
+		char *found = sluiceGlob(bridge, client_of(opener), bytes(pattern), pattern.size(), &length, &outcome);
 		outcome.Check();
 		vector<OpenFileInfo> result;
 		for (auto &path : Split(found, length)) {
@@ -307,13 +318,174 @@ private:
 	std::vector<string> List(const string &prefix, optional_ptr<FileOpener> opener, int64_t limit) {
 		Outcome outcome;
 		size_t length = 0;
-		char *found = sluiceList(store, client_of(opener), bytes(prefix), prefix.size(), limit, &length, &outcome);
+		char *found = sluiceList(bridge, client_of(opener), bytes(prefix), prefix.size(), limit, &length, &outcome);
 		outcome.Check();
 		return Split(found, length);
 	}
 
-	const uintptr_t store;
+	const uintptr_t bridge;
 };
+
+// ---- secrets ----
+//
+// Read with the eyes of the client that waits: its transaction sees what it has created and dropped itself.
+
+ClientContext &context_of(uintptr_t client) {
+	return *reinterpret_cast<ClientContext *>(client);
+}
+
+// The secret's type, then its keys and values, each with a NUL at the end.
+string secret_text(const BaseSecret &secret) {
+	if (strcmp(typeid(secret).name(), "N6duckdb14KeyValueSecretE") != 0) { // extensions have a type_info of their own
+		throw Exception(ExceptionType::INVALID_INPUT, "secret \"" + secret.name + "\" is not made of keys and values");
+	}
+	string out = secret.type + string(1, '\0');
+	for (auto &entry : static_cast<const KeyValueSecret &>(secret).secret_map) {
+		if (entry.second.is_null) {
+			continue;
+		}
+		string value = entry.second.ToString();
+		if (value.find('\0') != string::npos) {
+			throw Exception(ExceptionType::INVALID_INPUT, "secret \"" + secret.name + "\": " + entry.first + " contains a NUL byte");
+		}
+		out.append(entry.first).append(1, '\0').append(value).append(1, '\0');
+	}
+	return out;
+}
+
+// Looks among the temporary secrets. The others are files of this machine, which a locked DuckDB does not read.
+unique_ptr<SecretEntry> find_secret(ClientContext &context, const string &name) {
+	auto transaction = CatalogTransaction::GetSystemCatalogTransaction(context);
+	return SecretManager::Get(context).GetSecretByName(transaction, name, "memory");
+}
+
+// ---- functions and a setting of SQL ----
+
+// The client that a duckdb_client_context is of; frees it.
+uintptr_t client_key(duckdb_client_context context) {
+	auto key = key_of(&reinterpret_cast<CClientContextWrapper *>(context)->context);
+	duckdb_destroy_client_context(&context);
+	return key;
+}
+
+uintptr_t bridge_of(void *extra_info) {
+	return reinterpret_cast<uintptr_t>(extra_info);
+}
+
+// pgvfs_stats() → VARCHAR
+void stats(duckdb_function_info, duckdb_data_chunk input, duckdb_vector output) {
+	size_t length = 0;
+	std::unique_ptr<char, void (*)(void *)> text(sluiceStats(&length), free);
+	for (idx_t row = 0; row < duckdb_data_chunk_get_size(input); row++) {
+		duckdb_vector_assign_string_element_len(output, row, text.get(), length);
+	}
+}
+
+// Refuses already the statement of a client who may not drop volumes.
+void drop_volume_bind(duckdb_bind_info info) {
+	duckdb_client_context context;
+	duckdb_scalar_function_get_client_context(info, &context);
+	Outcome outcome;
+	sluiceMayDropVolumes(bridge_of(duckdb_scalar_function_bind_get_extra_info(info)), client_key(context), &outcome);
+	outcome.Check();
+}
+
+// Remembers who runs the statement.
+void drop_volume_init(duckdb_init_info info) {
+	duckdb_client_context context;
+	duckdb_scalar_function_init_get_client_context(info, &context);
+	duckdb_scalar_function_init_set_state(info, reinterpret_cast<void *>(client_key(context)), nullptr);
+}
+
+// pgvfs_drop_volume(VARCHAR) → BIGINT
+void drop_volume(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
+	auto bridge = bridge_of(duckdb_scalar_function_get_extra_info(info));
+	auto client = reinterpret_cast<uintptr_t>(duckdb_scalar_function_get_state(info));
+	auto column = duckdb_data_chunk_get_vector(input, 0);
+	auto valid = duckdb_vector_get_validity(column); // NULL if no row is
+	auto volumes = static_cast<duckdb_string_t *>(duckdb_vector_get_data(column));
+	auto counts = static_cast<int64_t *>(duckdb_vector_get_data(output));
+	for (idx_t row = 0; row < duckdb_data_chunk_get_size(input); row++) {
+		if (valid && !duckdb_validity_row_is_valid(valid, row)) {
+			duckdb_vector_ensure_validity_writable(output);
+			duckdb_validity_set_row_invalid(duckdb_vector_get_validity(output), row);
+			continue;
+		}
+		Outcome outcome;
+		string volume(duckdb_string_t_data(&volumes[row]), duckdb_string_t_length(volumes[row]));
+		counts[row] = sluiceDropVolume(bridge, client, bytes(volume), volume.size(), &outcome);
+		outcome.Check();
+	}
+}
+
+// Each call of either is a call, whatever its argument: special handling is for NULL, which the optimizer would answer.
+struct SQLFunction {
+	const char *name;
+	duckdb_type returns;
+	bool takes_text;
+	duckdb_scalar_function_bind_t bind;
+	duckdb_scalar_function_init_t init;
+	duckdb_scalar_function_t execute;
+};
+
+const SQLFunction sql_functions[] = {
+    {"pgvfs_stats", DUCKDB_TYPE_VARCHAR, false, nullptr, nullptr, stats},
+    {"pgvfs_drop_volume", DUCKDB_TYPE_BIGINT, true, drop_volume_bind, drop_volume_init, drop_volume},
+};
+
+void register_function(duckdb_connection connection, const SQLFunction &made, uintptr_t bridge) {
+	auto function = duckdb_create_scalar_function();
+	auto text = duckdb_create_logical_type(DUCKDB_TYPE_VARCHAR), returns = duckdb_create_logical_type(made.returns);
+	duckdb_scalar_function_set_name(function, made.name);
+	if (made.takes_text) {
+		duckdb_scalar_function_add_parameter(function, text);
+	}
+	duckdb_scalar_function_set_return_type(function, returns);
+	duckdb_scalar_function_set_extra_info(function, reinterpret_cast<void *>(bridge), nullptr);
+	duckdb_scalar_function_set_bind(function, made.bind);
+	duckdb_scalar_function_set_init(function, made.init);
+	duckdb_scalar_function_set_function(function, made.execute);
+	duckdb_scalar_function_set_volatile(function);
+	duckdb_scalar_function_set_special_handling(function);
+	auto state = duckdb_register_scalar_function(connection, function);
+	duckdb_destroy_logical_type(&text);
+	duckdb_destroy_logical_type(&returns);
+	duckdb_destroy_scalar_function(&function);
+	if (state != DuckDBSuccess) {
+		throw std::runtime_error(string("DuckDB does not take the function ") + made.name);
+	}
+}
+
+constexpr const char *secret_setting = "pgvfs_secret";
+
+void register_setting(duckdb_connection connection) {
+	auto option = duckdb_create_config_option();
+	auto type = duckdb_create_logical_type(DUCKDB_TYPE_VARCHAR);
+	auto none = duckdb_create_varchar("");
+	duckdb_config_option_set_name(option, secret_setting);
+	duckdb_config_option_set_type(option, type);
+	duckdb_config_option_set_default_value(option, none);
+	duckdb_config_option_set_description(option, "The postgres secret for pgvfs:// paths whose volume has no secret pgvfs_<volume>");
+	auto state = duckdb_register_config_option(connection, option);
+	duckdb_destroy_value(&none);
+	duckdb_destroy_logical_type(&type);
+	duckdb_destroy_config_option(&option);
+	if (state != DuckDBSuccess) {
+		throw std::runtime_error(string("DuckDB does not take the setting ") + secret_setting);
+	}
+}
+
+void register_sql(void *database, uintptr_t bridge) {
+	duckdb_connection connection;
+	if (duckdb_connect(static_cast<duckdb_database>(database), &connection) != DuckDBSuccess) {
+		throw std::runtime_error("no connection to DuckDB");
+	}
+	std::unique_ptr<duckdb_connection, void (*)(duckdb_connection *)> owned(&connection, duckdb_disconnect);
+	for (auto &function : sql_functions) {
+		register_function(connection, function, bridge);
+	}
+	register_setting(connection);
+}
 
 // ---- the guard ----
 //
@@ -442,6 +614,9 @@ struct DatabaseGate : ClientContextState {
 		return true;
 	}
 	RebindQueryInfo OnFinalizePrepare(ClientContext &, PreparedStatementData &prepared, PreparedStatementMode) override {
+		if (OfSecret(prepared)) {
+			throw Exception(ExceptionType::PERMISSION, "permission denied for secrets");
+		}
 		for (auto &db : prepared.properties.read_databases) {
 			Check(reads, db.first);
 		}
@@ -452,6 +627,13 @@ struct DatabaseGate : ClientContextState {
 	}
 
 private:
+	// Secrets are in no database. They alone return a row when they are created, and need no transaction to be dropped.
+	static bool OfSecret(const PreparedStatementData &prepared) {
+		auto &properties = prepared.properties;
+		return (prepared.statement_type == StatementType::CREATE_STATEMENT && properties.return_type == StatementReturnType::QUERY_RESULT) ||
+		       (prepared.statement_type == StatementType::DROP_STATEMENT && !properties.requires_valid_transaction);
+	}
+
 	static void Check(const std::unordered_set<string> &allowed, const string &db) {
 		if (allowed.count(db) == 0) {
 			throw Exception(ExceptionType::PERMISSION, "permission denied for database \"" + db + "\"");
@@ -549,11 +731,42 @@ char *text_of_failure(F work) {
 
 extern "C" {
 
-char *sluice_register(void *duckdb_database, uintptr_t store) {
+char *sluice_register(void *duckdb_database, uintptr_t bridge) {
 	return text_of_failure([&] {
-		unique_ptr<FileSystem> fs(new PgvfsFileSystem(store));
+		unique_ptr<FileSystem> fs(new PgvfsFileSystem(bridge));
 		database_of(duckdb_database).GetFileSystem().RegisterSubSystem(std::move(fs));
+		register_sql(duckdb_database, bridge);
 	});
+}
+
+char *sluice_secret(uintptr_t client, const char *name, size_t *length, sluice_error *error) {
+	string out;
+	error->text = text_of_failure([&] {
+		if (auto found = find_secret(context_of(client), name)) {
+			out = secret_text(*found->secret);
+		}
+	});
+	if (error->text) {
+		error->kind = SLUICE_INVALID_INPUT;
+	}
+	*length = out.size();
+	return out.empty() ? nullptr : copy_text(out);
+}
+
+char *sluice_setting(uintptr_t client, const char *name) {
+	CClientContextWrapper context {context_of(client)};
+	auto value = duckdb_client_context_get_config_option(reinterpret_cast<duckdb_client_context>(&context), name, nullptr);
+	if (!value) {
+		return nullptr;
+	}
+	char *text = duckdb_is_null_value(value) ? nullptr : duckdb_get_varchar(value);
+	duckdb_destroy_value(&value);
+	if (!text) {
+		return nullptr;
+	}
+	char *out = copy_text(text);
+	duckdb_free(text);
+	return out;
 }
 
 uintptr_t sluice_client_key(void *duckdb_connection) {

@@ -13,7 +13,7 @@ extern "C" {
 #define SLUICE_DUCKDB_VERSION "v1.5.5"
 
 // What kind of error a call ended with; the numbers are DuckDB's ExceptionType.
-enum { SLUICE_OK = 0, SLUICE_NOT_IMPLEMENTED = 11, SLUICE_IO = 28, SLUICE_INTERRUPT = 29 };
+enum { SLUICE_OK = 0, SLUICE_NOT_IMPLEMENTED = 11, SLUICE_IO = 28, SLUICE_INTERRUPT = 29, SLUICE_INVALID_INPUT = 32, SLUICE_PERMISSION = 34 };
 
 // An error: its kind and a text made by malloc, which the receiver frees.
 typedef struct {
@@ -27,12 +27,22 @@ typedef struct {
 	int64_t size;       // bytes; of a file being written, those written so far
 	int64_t created_at; // microseconds since 1970
 	int64_t file_id;    // 0 for a file being written
+	int64_t store;      // number of the store that the id is of
+	int uncached;       // DuckDB must keep nothing of what it reads
 } sluice_file;
 
-// Registers pgvfs:// in the database, calling Go back with store. Returns an error text by malloc, or NULL.
-char *sluice_register(void *duckdb_database, uintptr_t store);
+// Registers pgvfs://, its functions and its setting in the database, calling Go back with bridge. Returns an error text by
+// malloc, or NULL.
+char *sluice_register(void *duckdb_database, uintptr_t bridge);
 
-// Returns the ClientContext of a connection: a key that files carry and the guard asks for, never dereferenced.
+// Finds a secret of DuckDB's by name, as the client sees it: its type, then its keys and values, each with a NUL at the
+// end; by malloc, with its length. NULL without an error if there is none. Only for a client that waits for this call.
+char *sluice_secret(uintptr_t client, const char *name, size_t *length, sluice_error *error);
+
+// Returns what a setting is for the client, by malloc; NULL if it is not set. Only for a client that waits for this call.
+char *sluice_setting(uintptr_t client, const char *name);
+
+// Returns the ClientContext of a connection: a key that files carry and the guard asks for.
 uintptr_t sluice_client_key(void *duckdb_connection);
 
 // Says whether guarded functions refuse to bind for the client with this key. Off before its connection closes.

@@ -130,7 +130,7 @@ func verifyServers(c *pgconn.Config) error {
 			refused = s.Host
 			continue
 		default:
-			s.TLSConfig = verified(s.TLSConfig, s.Host)
+			verify(s.TLSConfig, s.Host)
 		}
 		kept = append(kept, s)
 	}
@@ -141,13 +141,12 @@ func verifyServers(c *pgconn.Config) error {
 	return nil
 }
 
-// verified is a TLS configuration that checks chain and host name.
-func verified(config *tls.Config, host string) *tls.Config {
-	config = config.Clone()
+// verify makes a TLS configuration check chain and host name. It is changed in place: pgx makes one for each host, and
+// finds the client's certificate by its address.
+func verify(config *tls.Config, host string) {
 	config.InsecureSkipVerify = false
 	config.VerifyPeerCertificate = nil // sslmode=verify-ca's check, which leaves the name out
 	config.ServerName = host
-	return config
 }
 
 // IsLocal reports whether a host is this machine for sure: a Unix socket or a loopback address.

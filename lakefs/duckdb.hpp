@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <ostream>
@@ -32,6 +33,7 @@ class FileOpener;
 class FileSystem;
 class MultiFileList;
 class PreparedStatementData;
+class Transaction;
 struct FileGlobInput;
 struct TableFunctionBindInput;
 
@@ -78,7 +80,7 @@ class optional_idx {
 
 // ---- exceptions ----
 
-enum class ExceptionType : uint8_t { NOT_IMPLEMENTED = 11, IO = 28, INTERRUPT = 29, PERMISSION = 34 };
+enum class ExceptionType : uint8_t { NOT_IMPLEMENTED = 11, IO = 28, INTERRUPT = 29, INVALID_INPUT = 32, PERMISSION = 34 };
 
 class Exception : public std::runtime_error {
 public:
@@ -134,6 +136,8 @@ public:
 		struct { uint64_t lower; int64_t upper; } hugeint;
 	} value_;
 	shared_ptr<ExtraValueInfo> value_info_;
+
+	string ToString() const;
 };
 
 struct FileMetadata {
@@ -289,7 +293,70 @@ public:
 	std::unique_ptr<RegisteredStateManager> registered_state;
 };
 
+// ---- secrets ----
+
+// Passed by value, so its size counts.
+struct CatalogTransaction {
+	optional_ptr<DatabaseInstance> db;
+	optional_ptr<ClientContext> context;
+	optional_ptr<Transaction> transaction;
+	idx_t transaction_id;
+	idx_t start_time;
+
+	static CatalogTransaction GetSystemCatalogTransaction(ClientContext &context);
+};
+
+enum class SecretDisplayType : uint8_t { REDACTED };
+enum class SecretPersistType : uint8_t { DEFAULT };
+class Serializer;
+
+// Never made here, but destroyed through its table of functions.
+class BaseSecret {
+public:
+	BaseSecret() = delete;
+	virtual ~BaseSecret();
+	virtual int64_t MatchScore(const string &path) const;
+	virtual string ToString(SecretDisplayType mode) const;
+	virtual void Serialize(Serializer &serializer) const;
+	virtual unique_ptr<const BaseSecret> Clone() const;
+
+	vector<string> prefix_paths;
+	string type;
+	string provider;
+	string name;
+	bool serializable;
+};
+
+// Orders keys without regard to case, in DuckDB. Here maps with it are only walked through.
+struct CaseInsensitiveStringCompare {
+	bool operator()(const string &a, const string &b) const;
+};
+
+class KeyValueSecret : public BaseSecret {
+public:
+	~KeyValueSecret() override;
+	std::map<string, Value, CaseInsensitiveStringCompare> secret_map;
+	std::unordered_set<string> redact_keys;
+};
+
+struct SecretEntry {
+	SecretPersistType persist_type;
+	string storage_mode;
+	unique_ptr<const BaseSecret> secret;
+};
+
+class SecretManager {
+public:
+	static SecretManager &Get(ClientContext &context);
+	unique_ptr<SecretEntry> GetSecretByName(CatalogTransaction transaction, const string &name, const string &storage);
+};
+
 // ---- handles of the C API ----
+
+// What a duckdb_client_context points to.
+struct CClientContextWrapper {
+	ClientContext &context;
+};
 
 class DuckDB {
 public:
@@ -334,7 +401,7 @@ struct StatementProperties {
 	bool always_require_rebind;
 };
 
-enum class StatementType : uint8_t { INVALID_STATEMENT };
+enum class StatementType : uint8_t { CREATE_STATEMENT = 4, DROP_STATEMENT = 15 };
 class PhysicalPlan;
 
 // Never made or destroyed here, only looked into.
@@ -517,3 +584,98 @@ private:
 };
 
 } // namespace duckdb
+
+// ---- the C API ----
+//
+// What bridge.cpp uses of duckdb.h, for functions and settings of SQL.
+
+extern "C" {
+
+typedef uint64_t idx_t;
+typedef struct _duckdb_database { void *internal_ptr; } *duckdb_database;
+typedef struct _duckdb_connection { void *internal_ptr; } *duckdb_connection;
+typedef struct _duckdb_client_context { void *internal_ptr; } *duckdb_client_context;
+typedef struct _duckdb_logical_type { void *internal_ptr; } *duckdb_logical_type;
+typedef struct _duckdb_data_chunk { void *internal_ptr; } *duckdb_data_chunk;
+typedef struct _duckdb_vector { void *internal_ptr; } *duckdb_vector;
+typedef struct _duckdb_value { void *internal_ptr; } *duckdb_value;
+typedef struct _duckdb_config_option { void *internal_ptr; } *duckdb_config_option;
+typedef struct _duckdb_scalar_function { void *internal_ptr; } *duckdb_scalar_function;
+typedef struct _duckdb_function_info { void *internal_ptr; } *duckdb_function_info;
+typedef struct _duckdb_bind_info { void *internal_ptr; } *duckdb_bind_info;
+typedef struct _duckdb_init_info { void *internal_ptr; } *duckdb_init_info;
+
+typedef enum duckdb_state { DuckDBSuccess = 0, DuckDBError = 1 } duckdb_state;
+typedef enum DUCKDB_TYPE { DUCKDB_TYPE_BIGINT = 5, DUCKDB_TYPE_VARCHAR = 17 } duckdb_type;
+typedef enum duckdb_config_option_scope { DUCKDB_CONFIG_OPTION_SCOPE_SESSION = 2, DUCKDB_CONFIG_OPTION_SCOPE_MAX = 3 } duckdb_config_option_scope;
+
+typedef struct {
+	union {
+		struct {
+			uint32_t length;
+			char prefix[4];
+			char *ptr;
+		} pointer;
+		struct {
+			uint32_t length;
+			char inlined[12];
+		} inlined;
+	} value;
+} duckdb_string_t;
+
+typedef void (*duckdb_delete_callback_t)(void *data);
+typedef void (*duckdb_scalar_function_bind_t)(duckdb_bind_info info);
+typedef void (*duckdb_scalar_function_init_t)(duckdb_init_info info);
+typedef void (*duckdb_scalar_function_t)(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output);
+
+duckdb_state duckdb_connect(duckdb_database database, duckdb_connection *out_connection);
+void duckdb_disconnect(duckdb_connection *connection);
+void duckdb_destroy_client_context(duckdb_client_context *context);
+duckdb_logical_type duckdb_create_logical_type(duckdb_type type);
+void duckdb_destroy_logical_type(duckdb_logical_type *type);
+
+duckdb_scalar_function duckdb_create_scalar_function();
+void duckdb_destroy_scalar_function(duckdb_scalar_function *function);
+void duckdb_scalar_function_set_name(duckdb_scalar_function function, const char *name);
+void duckdb_scalar_function_set_special_handling(duckdb_scalar_function function);
+void duckdb_scalar_function_set_volatile(duckdb_scalar_function function);
+void duckdb_scalar_function_add_parameter(duckdb_scalar_function function, duckdb_logical_type type);
+void duckdb_scalar_function_set_return_type(duckdb_scalar_function function, duckdb_logical_type type);
+void duckdb_scalar_function_set_extra_info(duckdb_scalar_function function, void *extra_info, duckdb_delete_callback_t destroy);
+void duckdb_scalar_function_set_bind(duckdb_scalar_function function, duckdb_scalar_function_bind_t bind);
+void duckdb_scalar_function_set_init(duckdb_scalar_function function, duckdb_scalar_function_init_t init);
+void duckdb_scalar_function_set_function(duckdb_scalar_function function, duckdb_scalar_function_t execute);
+duckdb_state duckdb_register_scalar_function(duckdb_connection connection, duckdb_scalar_function function);
+void *duckdb_scalar_function_get_extra_info(duckdb_function_info info);
+void *duckdb_scalar_function_get_state(duckdb_function_info info);
+void *duckdb_scalar_function_bind_get_extra_info(duckdb_bind_info info);
+void duckdb_scalar_function_get_client_context(duckdb_bind_info info, duckdb_client_context *out_context);
+void duckdb_scalar_function_init_get_client_context(duckdb_init_info info, duckdb_client_context *out_context);
+void duckdb_scalar_function_init_set_state(duckdb_init_info info, void *state, duckdb_delete_callback_t destroy);
+
+idx_t duckdb_data_chunk_get_size(duckdb_data_chunk chunk);
+duckdb_vector duckdb_data_chunk_get_vector(duckdb_data_chunk chunk, idx_t column);
+void *duckdb_vector_get_data(duckdb_vector vector);
+uint64_t *duckdb_vector_get_validity(duckdb_vector vector);
+void duckdb_vector_ensure_validity_writable(duckdb_vector vector);
+void duckdb_vector_assign_string_element_len(duckdb_vector vector, idx_t index, const char *text, idx_t length);
+bool duckdb_validity_row_is_valid(uint64_t *validity, idx_t row);
+void duckdb_validity_set_row_invalid(uint64_t *validity, idx_t row);
+uint32_t duckdb_string_t_length(duckdb_string_t text);
+const char *duckdb_string_t_data(duckdb_string_t *text);
+
+duckdb_config_option duckdb_create_config_option();
+void duckdb_destroy_config_option(duckdb_config_option *option);
+void duckdb_config_option_set_name(duckdb_config_option option, const char *name);
+void duckdb_config_option_set_type(duckdb_config_option option, duckdb_logical_type type);
+void duckdb_config_option_set_default_value(duckdb_config_option option, duckdb_value value);
+void duckdb_config_option_set_description(duckdb_config_option option, const char *description);
+duckdb_state duckdb_register_config_option(duckdb_connection connection, duckdb_config_option option);
+duckdb_value duckdb_client_context_get_config_option(duckdb_client_context context, const char *name, duckdb_config_option_scope *out_scope);
+duckdb_value duckdb_create_varchar(const char *text);
+char *duckdb_get_varchar(duckdb_value value);
+bool duckdb_is_null_value(duckdb_value value);
+void duckdb_destroy_value(duckdb_value *value);
+void duckdb_free(void *ptr);
+
+} // extern "C"

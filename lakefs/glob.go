@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // wildcards are the characters that make a path a pattern.
@@ -28,16 +29,27 @@ func globStore(ctx context.Context, s Store, volume, pattern string) ([]string, 
 }
 
 // MatchPath reports whether a path matches a pattern: * is any text, ? any character and [a-z] one of a set ([!a-z]
-// none of it), all within a segment between slashes; the segment ** is any number of segments, also none.
+// none of it), all within a segment between slashes; the segment ** is any number of segments, also none. What stands
+// before the first of these is what the path must begin with: a/** are the files under a/, without a file a. A pattern
+// that is not UTF-8 matches nothing.
 func MatchPath(pattern, path string) bool { return compilePattern(pattern)(path) }
 
 // compilePattern prepares a pattern for many paths.
 func compilePattern(pattern string) func(path string) bool {
+	if !utf8.ValidString(pattern) {
+		return func(string) bool { return false } // []rune would make U+FFFD of it, which a path may hold
+	}
+	literal := pattern
+	if first := strings.IndexAny(pattern, wildcards); first >= 0 {
+		literal = pattern[:first]
+	}
 	var segments [][]rune
 	for part := range strings.SplitSeq(pattern, "/") {
 		segments = append(segments, []rune(part))
 	}
-	return func(path string) bool { return matchSegments(segments, strings.Split(path, "/")) }
+	return func(path string) bool {
+		return strings.HasPrefix(path, literal) && matchSegments(segments, strings.Split(path, "/"))
+	}
 }
 
 // matchSegments matches segment by segment. As with * in a segment, only the last ** seen can still be worth growing.

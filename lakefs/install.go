@@ -29,9 +29,9 @@ const (
 	presentSQL     = `SELECT to_regclass('s3p.chunks') IS NOT NULL, to_regclass('pgvfs.layout') IS NOT NULL`
 	versionSQL     = `SELECT max(version) FROM pgvfs.layout`
 
-	// functionsStateSQL finds reap, its marker, and whether this role may replace it.
+	// functionsStateSQL finds reap, its marker, and whether this role may replace it: as it is, without SET ROLE.
 	functionsStateSQL = `SELECT obj_description(p.oid, 'pg_proc'),
-		pg_has_role(p.proowner, 'MEMBER') OR (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
+		pg_has_role(p.proowner, 'USAGE') AND has_schema_privilege('pgvfs', 'CREATE')
 	FROM pg_proc AS p WHERE p.oid = to_regprocedure('pgvfs.reap(interval,integer)')`
 )
 

@@ -25,14 +25,15 @@ type Store interface {
 	Remove(ctx context.Context, volume, path string) error
 
 	// RemovePrefix removes every file whose path begins with prefix, all or none, and counts them. Repeatable. An empty
-	// prefix stands for the whole volume.
+	// prefix stands for the whole volume; one that is not UTF-8 begins no path, not even with half of a character.
 	RemovePrefix(ctx context.Context, volume, prefix string) (int64, error)
 
 	// Rename moves a file within its volume, replacing what is at the target. ErrNotExist: no such file; the target is
 	// untouched. ErrConflict: the target was published at the same time. Not repeatable.
 	Rename(ctx context.Context, volume, from, to string) error
 
-	// List returns the paths that begin with prefix in byte order, at most limit of them (0: all). Repeatable.
+	// List returns the paths that begin with prefix, as RemovePrefix has it, in byte order, at most limit of them (0: all).
+	// Repeatable.
 	List(ctx context.Context, volume, prefix string, limit int) ([]string, error)
 
 	// Exists reports whether Open would succeed. Repeatable.

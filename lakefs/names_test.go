@@ -1,8 +1,12 @@
 package lakefs
 
 import (
+	"context"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestSplitURL(t *testing.T) {
@@ -59,6 +63,10 @@ func TestMatchPath(t *testing.T) {
 		{"[a", "", "a|[a"},
 		{"x[", "", "x|x["},
 		{"**a", "a|ba|bca", "b/a"},
+		{"a/**", "a/b|a/b/c", "a|ab"},
+		{"a*/**", "a|ab|a/b|ab/c/d", "b"},
+		{"[!\xff]", "", "a|\ufffd"},
+		{"\xff*", "", "\ufffd"},
 		{"a*b*c", "abc|axbxc|abcbc", "acb"},
 		{strings.Repeat("a*", 30) + "b", "", strings.Repeat("a", 1000)},
 		{strings.Repeat("**/", 30) + "b", "", strings.Repeat("a/", 300) + "a"},
@@ -76,14 +84,167 @@ func TestMatchPath(t *testing.T) {
 	}
 }
 
-// FuzzMatchPath: no pattern crashes or hangs, and a text without wildcards matches itself.
-func FuzzMatchPath(f *testing.F) {
-	f.Add("a/**/[!a-z]*?", "a/b/Z1")
-	f.Add("[", "[")
-	f.Fuzz(func(t *testing.T, pattern, path string) {
-		MatchPath(pattern, path)
-		if !strings.ContainsAny(path, wildcards) && !MatchPath(path, path) {
-			t.Errorf("%q does not match itself", path)
+// FuzzPrefix: what begins with a prefix is a range, from the prefix up to before its end.
+func FuzzPrefix(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"", "a"},
+		{"data/", "data/1"},
+		{"data/", "data0"},
+		{"a\x7f", "a\u0080"},
+		{"\u07ff", "\u0800"},
+		{"\ud7ff", "\ue000"},
+		{"a\U0010ffff", "a\U0010ffff\U0010ffff"},
+		{"a\U0010ffff", "b"},
+		{"\U0010ffff", "\U0010ffff"},
+		{"\uffff", "\U00010000"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, prefix, text string) {
+		if !utf8.ValidString(prefix) || !utf8.ValidString(text) {
+			t.Skip()
+		}
+		for _, text := range []string{text, prefix + text, prefix} {
+			end, bounded := prefixEnd(prefix)
+			within := prefix <= text && (!bounded || text < end)
+			if within != strings.HasPrefix(text, prefix) {
+				t.Errorf("%q from %q up to %q: %t", text, prefix, end, within)
+			}
+			if bounded && !utf8.ValidString(end) {
+				t.Errorf("%q ends at %q, which is no text", prefix, end)
+			}
 		}
 	})
+}
+
+// FuzzGlob: matching agrees with the definition of patterns, written down plainly, and a store's Glob with both.
+func FuzzGlob(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"*", "a"},
+		{"a/**/[!a-z]*?", "a/b/Z1"},
+		{"a/**", "a"},
+		{"**/**/*", "a/b"},
+		{"[]]", "]"},
+		{"[]-a]", "^"},
+		{"[!]", "!"},
+		{"[a-]", "-"},
+		{"[z-a]", "m"},
+		{"[a", "[a"},
+		{"[*]?", "*?"},
+		{"***", "a"},
+		{"\xc3*", "\ufffd"},
+		{"[\ufffd]", "\ufffd"},
+		{"[!a]/b", "//b"},
+		{"*a*b*c", "aabbaabbc"},
+		{"é?[\u0301-\U0010ffff]", "éx\ufffd"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, pattern, path string) {
+		if len(pattern)*len(path) > 1<<16 || CheckPath(path) != nil {
+			t.Skip()
+		}
+		want := plainMatch(pattern, path)
+		if MatchPath(pattern, path) != want {
+			t.Errorf("%q on %q: %t", pattern, path, !want)
+		}
+		found, err := globStore(t.Context(), onePath(path), "v", pattern)
+		if err != nil || slices.Contains(found, path) != want || len(found) > 1 {
+			t.Errorf("glob %q in a store of %q: %q %v", pattern, path, found, err)
+		}
+	})
+}
+
+// onePath is a Store with one file, for Glob.
+type onePath string
+
+// The methods that Glob does without are not there: calling them is a panic.
+func (onePath) Open(context.Context, string, string) (*File, error)         { panic("open") }
+func (onePath) ReadAt(context.Context, *File, []byte, int64) error          { panic("read") }
+func (onePath) Create(context.Context, string, string) (Writer, error)      { panic("create") }
+func (onePath) Remove(context.Context, string, string) error                { panic("remove") }
+func (onePath) RemovePrefix(context.Context, string, string) (int64, error) { panic("remove prefix") }
+func (onePath) Rename(context.Context, string, string, string) error        { panic("rename") }
+func (onePath) Glob(context.Context, string, string) ([]string, error)      { panic("glob") }
+func (p onePath) Exists(_ context.Context, _, path string) (bool, error) {
+	return path == string(p), nil
+}
+
+func (p onePath) List(_ context.Context, _, prefix string, _ int) ([]string, error) {
+	if strings.HasPrefix(string(p), prefix) {
+		return []string{string(p)}, nil
+	}
+	return nil, nil
+}
+
+// plainMatch is MatchPath as its comment has it, by recursion, remembering what it has tried.
+func plainMatch(pattern, path string) bool {
+	literal, _, _ := strings.Cut(strings.NewReplacer("?", "*", "[", "*").Replace(pattern), "*")
+	if !utf8.ValidString(pattern) || !strings.HasPrefix(path, literal) {
+		return false
+	}
+	return plainSegments(strings.Split(pattern, "/"), strings.Split(path, "/"), map[[2]int]bool{})
+}
+
+// plainSegments matches segments. no holds the pairs of rests that are known not to match.
+func plainSegments(pattern, path []string, no map[[2]int]bool) bool {
+	at := [2]int{len(pattern), len(path)}
+	if no[at] {
+		return false
+	}
+	matches := false
+	switch {
+	case len(pattern) == 0:
+		matches = len(path) == 0
+	case pattern[0] == "**":
+		matches = plainSegments(pattern[1:], path, no) || (len(path) > 0 && plainSegments(pattern, path[1:], no))
+	case len(path) > 0:
+		matches = plainText(pattern[0], path[0], map[[2]int]bool{}) && plainSegments(pattern[1:], path[1:], no)
+	}
+	no[at] = !matches
+	return matches
+}
+
+// plainText matches within a segment.
+func plainText(pattern, text string, no map[[2]int]bool) bool {
+	at := [2]int{len(pattern), len(text)}
+	if no[at] {
+		return false
+	}
+	_, first := utf8.DecodeRuneInString(text)
+	matches := false
+	switch {
+	case pattern == "":
+		matches = text == ""
+	case pattern[0] == '*':
+		matches = plainText(pattern[1:], text, no) || (text != "" && plainText(pattern, text[first:], no))
+	case text == "":
+	case pattern[0] == '?':
+		matches = plainText(pattern[1:], text[first:], no)
+	case pattern[0] == '[':
+		rest, in := plainSet(pattern[1:], text[:first])
+		matches = in && plainText(rest, text[first:], no)
+	default:
+		matches = pattern[0] == text[0] && plainText(pattern[1:], text[1:], no)
+	}
+	no[at] = !matches
+	return matches
+}
+
+// setItem is one item of a set: a character, or two with a - between.
+var setItem = regexp.MustCompile(`^(?s:(.)-([^\]])|(.))`)
+
+// plainSet matches a character with a set whose [ has been read, and returns what comes behind the set. In UTF-8 the order
+// of texts is that of characters.
+func plainSet(pattern, c string) (rest string, in bool) {
+	pattern, inverted := strings.CutPrefix(pattern, "!")
+	for first := true; first || !strings.HasPrefix(pattern, "]"); first = false {
+		item := setItem.FindStringSubmatch(pattern)
+		if item == nil {
+			return "", false // no end
+		}
+		in = in || c == item[3] || (item[1] != "" && item[1] <= c && c <= item[2])
+		pattern = pattern[len(item[0]):]
+	}
+	return pattern[1:], in != inverted
 }

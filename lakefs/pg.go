@@ -37,6 +37,12 @@ const (
 			WHERE volume = $1 AND path >= $2 AND path < $3 RETURNING file_id)
 		INSERT INTO pgvfs.garbage (file_id, queued_at) SELECT file_id, clock_timestamp() FROM gone`
 
+	// lockSQL and lockRangeSQL come before changes of more than one row. They lock the rows in the order of their paths, so
+	// that changes that meet wait for each other in turn, not in a circle.
+	lockSQL      = `SELECT FROM pgvfs.files WHERE volume = $1 AND path IN ($2, $3) ORDER BY path FOR UPDATE`
+	lockRangeSQL = `SELECT count(*) FROM (
+		SELECT FROM pgvfs.files WHERE volume = $1 AND path >= $2 AND path < $3 ORDER BY path FOR UPDATE) AS locked`
+
 	renameSQL = `UPDATE pgvfs.files SET path = $3 WHERE volume = $1 AND path = $2`
 )
 
@@ -184,9 +190,13 @@ func (p *PG) RemovePrefix(ctx context.Context, volume, prefix string) (int64, er
 		defer p.cache.evictVolume(volume)
 		defer p.reapSoon()
 		return p.change(ctx, func(conn *pgx.Conn) error {
-			tag, err := conn.Exec(ctx, unpublishRangeSQL, volume, prefix, prefixEndArg(prefix))
-			count = tag.RowsAffected()
-			return err
+			batch := &pgx.Batch{}
+			batch.Queue(lockRangeSQL, volume, prefix, prefixEndArg(prefix))
+			batch.Queue(unpublishRangeSQL, volume, prefix, prefixEndArg(prefix)).Exec(func(tag pgconn.CommandTag) error {
+				count = tag.RowsAffected()
+				return nil
+			})
+			return conn.SendBatch(ctx, batch).Close()
 		})
 	})
 	if err != nil {
@@ -220,6 +230,7 @@ func (p *PG) Rename(ctx context.Context, volume, from, to string) error {
 // rename is Rename's transaction. It unpublishes the target first, which comes back if there is nothing to rename.
 func rename(ctx context.Context, conn *pgx.Conn, volume, from, to string) error {
 	batch := &pgx.Batch{}
+	batch.Queue(lockSQL, volume, from, to)
 	batch.Queue(unpublishSQL, volume, to)
 	var renamed int64
 	batch.Queue(renameSQL, volume, from, to).Exec(func(tag pgconn.CommandTag) error {
@@ -261,7 +272,7 @@ func (p *PG) onSchema(ctx context.Context, fn func() error) error {
 func (p *PG) act(verb, what string, fn func() error) error {
 	err := fn()
 	switch sqlstate(err) {
-	case pgerrcode.UniqueViolation:
+	case pgerrcode.UniqueViolation, pgerrcode.DeadlockDetected:
 		err = fmt.Errorf("%w (%w)", ErrConflict, err)
 	case pgerrcode.ReadOnlySQLTransaction:
 		err = fmt.Errorf("%w (%w)", ErrReadOnly, err)

@@ -47,6 +47,9 @@ func (p *PG) Open(ctx context.Context, volume, path string) (f *File, err error)
 
 // open is Open without its name in front of the errors.
 func (p *PG) open(ctx context.Context, name fileName) (*File, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx) // the cache would not notice
+	}
 	if CheckPath(name.path) != nil {
 		return nil, ErrNotExist
 	}

@@ -27,6 +27,9 @@ const reapSQL = `SELECT pgvfs.reap(make_interval(secs => $1))`
 // reapSoon begins a reap in the background if the last one began a minute ago or longer. Called when something may
 // have been queued, so a store that only reads never reaps.
 func (p *PG) reapSoon() {
+	if !p.writable.Load() {
+		return // nothing has been changed: a reader's, or a standby's
+	}
 	last, now := p.reaped.Load(), time.Now().UnixNano()
 	if now-last < int64(reapInterval) || !p.reaped.CompareAndSwap(last, now) {
 		return
@@ -47,6 +50,7 @@ func (p *PG) reapSoon() {
 // is a standby.
 func (p *PG) Reap(ctx context.Context, progress func(rows int64)) (total int64, err error) {
 	err = p.act("reap", "pgvfs", func() error {
+		p.reaped.Store(time.Now().UnixNano()) // no reap in the background, whose rows would not be counted
 		if err := p.ensureWritable(ctx); err != nil {
 			return err
 		}

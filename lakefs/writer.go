@@ -87,8 +87,8 @@ func (w *pgWriter) Size() int64 { return w.size }
 
 // Write implements Writer.
 func (w *pgWriter) Write(ctx context.Context, p []byte) error {
-	if w.err != nil {
-		return w.err
+	if err := w.usable(ctx); err != nil {
+		return err
 	}
 	for len(p) > 0 {
 		if w.batch.full() {
@@ -104,6 +104,14 @@ func (w *pgWriter) Write(ctx context.Context, p []byte) error {
 		w.size += int64(n)
 	}
 	return nil
+}
+
+// usable fails when the writer has ended, or must since a context has.
+func (w *pgWriter) usable(ctx context.Context) error {
+	if w.err == nil && (ctx.Err() != nil || w.ctx.Err() != nil) {
+		return w.fail(context.Cause(ctx)) // of its own context's end, fail knows the cause
+	}
+	return w.err
 }
 
 // flush makes room: it sends a full batch off, or spills it.
@@ -166,8 +174,8 @@ func (w *pgWriter) send() error {
 
 // Close implements Writer.
 func (w *pgWriter) Close(ctx context.Context) (f *File, err error) {
-	if w.err != nil {
-		return nil, w.err
+	if err := w.usable(ctx); err != nil {
+		return nil, err
 	}
 	defer w.endWith(ctx)()
 	defer w.store.reapSoon()
@@ -335,14 +343,36 @@ func newStream(id int64, conn *pgxpool.Conn) *stream {
 }
 
 // copy runs the COPY. When it fails it gives the connection back at once, so that a writer nobody closes holds none.
+//
+// The end of ctx fails the COPY as the client's word, to which the server answers: pgx's way, which is to send a cancel
+// request and hang up, takes it 15 seconds now and then, since a server that waits for a client's bytes does not hear
+// cancel requests. It is what remains for a server that does not react.
 func (s *stream) copy(ctx context.Context) {
 	defer close(s.done)
+	running, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	defer context.AfterFunc(ctx, func() { s.cutAfter(cut) })()
 	source := newCopySource(ctx, s)
-	tag, err := s.conn.Conn().PgConn().CopyFrom(ctx, source, copySQL)
+	tag, err := s.conn.Conn().PgConn().CopyFrom(running, source, copySQL)
 	source.stop()
 	s.rows, s.err = tag.RowsAffected(), err
-	if err != nil {
-		release(s.conn)
+	if err == nil {
+		return
+	}
+	if running.Err() != nil {
+		_ = s.conn.Conn().PgConn().Conn().Close() // pgx would wait for the server
+	}
+	release(s.conn)
+}
+
+// cutAfter cuts a COPY that has not ended after abortMax.
+func (s *stream) cutAfter(cut context.CancelFunc) {
+	timer := time.NewTimer(abortMax)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		cut()
+	case <-s.done:
 	}
 }
 
@@ -398,13 +428,11 @@ func (s *stream) finish(rows int64) error {
 	return nil
 }
 
-// abort ends the COPY if it still runs and rolls back what has not been committed. The server is told so; if it does
-// not react, the connection is cut.
-func (s *stream) abort(cut context.CancelCauseFunc) {
+// abort ends the COPY if it still runs, with the writer's context, and rolls back what has not been committed.
+func (s *stream) abort(cancel context.CancelCauseFunc) {
 	close(s.aborted)
 	if s.started {
-		timer := time.AfterFunc(abortMax, func() { cut(errAborted) })
-		defer timer.Stop()
+		cancel(errAborted)
 		<-s.done
 	}
 	if s.err != nil {

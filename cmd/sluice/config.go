@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 	"github.com/rs/zerolog"
@@ -17,6 +18,7 @@ import (
 // reads the environment.
 type commands struct {
 	Serve      serveCommand      `cmd:"" default:"withargs" help:"Serve the lake to PostgreSQL clients (the default command)."`
+	Files      filesCommands     `cmd:"" set:"log_level=warn" help:"List, copy, remove and check the files of the lake's store, pgvfs://VOLUME/PATH."`
 	Extensions extensionsCommand `cmd:"" help:"Fetch DuckDB's extensions into the data directory; serve does so by itself."`
 	User       userCommands      `cmd:"" help:"Who may log in."`
 	Version    versionCommand    `cmd:"" help:"Show the versions of Sluice and of the DuckDB in it."`
@@ -27,18 +29,21 @@ type serveCommand struct {
 	dataDirFlag
 	usersFlag
 	logFlags
+	dsnFlags
+	lakeFlag
+	reapGraceFlag
 
 	Listen         []string      `env:"SLUICE_LISTEN" default:"127.0.0.1:5433" placeholder:"ADDR" help:"Where to listen: host:port, or a directory for a Unix socket (${env}, default ${default})."`
-	DSN            string        `name:"dsn" env:"SLUICE_DSN" placeholder:"DSN" help:"The PostgreSQL 14+ that holds the lake, a libpq URL or keyword string; without one an embedded PostgreSQL under the data directory (${env})."`
-	Lake           string        `env:"SLUICE_LAKE" default:"lake" placeholder:"NAME" help:"The lake's name: the database that clients ask for, and the pgvfs volume (${env}, default ${default})."`
 	DataPath       string        `env:"SLUICE_DATA_PATH" placeholder:"URL" help:"Where the lake's files are (${env}, default pgvfs://<lake>/data/)."`
 	MetadataSchema string        `env:"SLUICE_METADATA_SCHEMA" default:"public" placeholder:"SCHEMA" help:"The schema of DuckLake's catalog in that PostgreSQL (${env}, default ${default})."`
+	PgvfsURL       string        `name:"pgvfs-url" env:"PGVFS_URL" placeholder:"DSN" help:"The PostgreSQL of an administrator's pgvfs:// paths in other volumes than the lake's, where no secret names one (${env})."`
 	Auth           string        `env:"SLUICE_AUTH" enum:"scram-sha-256,trust" default:"scram-sha-256" placeholder:"METHOD" help:"How clients prove who they are: scram-sha-256, or trust, on loopback and Unix sockets only (${env}, default ${default})."`
+	TLSCert        string        `name:"tls-cert" env:"SLUICE_TLS_CERT" placeholder:"FILE" help:"The certificate chain to offer TLS with, a PEM file; it is read again when it changes (${env}, default: no TLS)."`
+	TLSKey         string        `name:"tls-key" env:"SLUICE_TLS_KEY" placeholder:"FILE" help:"The certificate's private key, a PEM file (${env})."`
+	ChannelBinding bool          `env:"SLUICE_CHANNEL_BINDING" default:"true" negatable:"" help:"Offer to bind logins to the TLS certificate (SCRAM-SHA-256-PLUS); not for servers behind something that ends TLS with another certificate (${env}, default ${default})."`
 	MemoryLimit    string        `env:"SLUICE_MEMORY_LIMIT" placeholder:"SIZE" help:"DuckDB's memory limit, such as 4GB (${env}, default: DuckDB's own, 80% of the machine's or container's)."`
 	Threads        int           `env:"SLUICE_THREADS" placeholder:"N" help:"DuckDB's threads (${env}, default: DuckDB's own, one a core)."`
 	DrainTimeout   time.Duration `env:"SLUICE_DRAIN_TIMEOUT" default:"30s" placeholder:"TIME" help:"What running statements have left when Sluice is told to stop (${env}, default ${default})."`
-	DSNPlaintext   bool          `name:"dsn-plaintext" env:"SLUICE_DSN_PLAINTEXT" help:"Connect to a PostgreSQL on another machine without TLS, or without verifying it; for isolated networks (${env})."`
-	ReapGrace      time.Duration `env:"SLUICE_REAP_GRACE" default:"600s" placeholder:"TIME" help:"How long a replaced file stays readable for statements that began before (${env}, default ${default})."`
 }
 
 // extensionsCommand holds the settings of `sluice extensions`.
@@ -81,6 +86,51 @@ func (f dataDirFlag) makeDataDir() error {
 	return nil
 }
 
+// dsnFlags say which PostgreSQL holds the lake.
+type dsnFlags struct {
+	DSN          string `name:"dsn" env:"SLUICE_DSN" placeholder:"DSN" help:"The PostgreSQL 14+ that holds the lake, a libpq URL or keyword string; without one an embedded PostgreSQL under the data directory (${env})."`
+	DSNPlaintext bool   `name:"dsn-plaintext" env:"SLUICE_DSN_PLAINTEXT" help:"Connect to a PostgreSQL on another machine without TLS, or without verifying it; for isolated networks (${env})."`
+}
+
+// lakeFlag is the lake's name, which is also that of its database in an embedded PostgreSQL.
+type lakeFlag struct {
+	Lake string `env:"SLUICE_LAKE" default:"lake" placeholder:"NAME" help:"The lake's name: the database that clients ask for, the pgvfs volume, and the database in an embedded PostgreSQL (${env}, default ${default})."`
+}
+
+// reapGraceFlag is how long rows outlive their file.
+type reapGraceFlag struct {
+	ReapGrace time.Duration `env:"SLUICE_REAP_GRACE" default:"600s" placeholder:"TIME" help:"How long a replaced or removed file stays readable for statements that began before (${env}, default ${default})."`
+}
+
+// storeGrace is what lakefs.Config wants: there, 0 is the default, and a negative time is none.
+func (f reapGraceFlag) storeGrace() time.Duration {
+	if f.ReapGrace == 0 {
+		return -1
+	}
+	return f.ReapGrace
+}
+
+// storeFlags lead to the store of a lake's files.
+type storeFlags struct {
+	dsnFlags
+	lakeFlag
+	dataDirFlag
+	reapGraceFlag
+	logFlags
+}
+
+// filesCommands are the commands about files.
+type filesCommands struct {
+	List   filesListCommand   `cmd:"" name:"ls" help:"List volumes, or the files of one."`
+	Stat   filesStatCommand   `cmd:"" help:"Show what is known of a file."`
+	Get    filesGetCommand    `cmd:"" help:"Copy files out of the store."`
+	Put    filesPutCommand    `cmd:"" help:"Copy files into the store."`
+	Remove filesRemoveCommand `cmd:"" name:"rm" help:"Remove files."`
+	Usage  filesUsageCommand  `cmd:"" name:"du" help:"Sum up what files take, and what removed ones still do."`
+	Reap   filesReapCommand   `cmd:"" help:"Delete the rows of files that were removed longer than the grace ago."`
+	Verify filesVerifyCommand `cmd:"" help:"Check everything that must hold in the store."`
+}
+
 // usersFlag is the user file.
 type usersFlag struct {
 	Users string `env:"SLUICE_USERS" placeholder:"FILE" help:"The user file, in PgBouncer's userlist format (${env}, default <data-dir>/users.txt)."`
@@ -96,7 +146,7 @@ func (f usersFlag) path(d dataDirFlag) string {
 
 // logFlags say what is logged, and how.
 type logFlags struct {
-	LogLevel  string `env:"SLUICE_LOG_LEVEL" enum:"trace,debug,info,warn,error" default:"info" placeholder:"LEVEL" help:"trace, debug, info, warn or error (${env}, default ${default})."`
+	LogLevel  string `env:"SLUICE_LOG_LEVEL" enum:"trace,debug,info,warn,error" default:"${log_level}" placeholder:"LEVEL" help:"trace, debug, info, warn or error (${env}, default ${default})."`
 	LogFormat string `env:"SLUICE_LOG_FORMAT" enum:"console,json," default:"" placeholder:"FORMAT" help:"console or json (${env}, default: console on a terminal, else json)."`
 }
 
@@ -130,13 +180,18 @@ func parse(args []string) (runner, error) {
 	parser, err := kong.New(&all,
 		kong.Name("sluice"),
 		kong.Description("A PostgreSQL gate on a DuckLake whose catalog and files are in one PostgreSQL database."),
-		kong.Vars{"data_dir": defaultDataDir()},
+		kong.Vars{"data_dir": defaultDataDir(), "log_level": "info"},
 		kong.ValueFormatter(func(v *kong.Value) string { return v.Help }), // the texts name the environment themselves
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 120}),
 		kong.Help(printHelp),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("build the command line: %w", err)
+	}
+	for _, arg := range args {
+		if !utf8.ValidString(arg) { // Kong would make another text of it
+			return nil, usageError{fmt.Errorf("argument %q is not UTF-8", arg)}
+		}
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
@@ -174,6 +229,14 @@ func defaultDataDir() string {
 
 var (
 	_ runner = (*serveCommand)(nil)
+	_ runner = (*filesListCommand)(nil)
+	_ runner = (*filesStatCommand)(nil)
+	_ runner = (*filesGetCommand)(nil)
+	_ runner = (*filesPutCommand)(nil)
+	_ runner = (*filesRemoveCommand)(nil)
+	_ runner = (*filesUsageCommand)(nil)
+	_ runner = (*filesReapCommand)(nil)
+	_ runner = (*filesVerifyCommand)(nil)
 	_ runner = (*extensionsCommand)(nil)
 	_ runner = (*userAddCommand)(nil)
 	_ runner = (*versionCommand)(nil)

@@ -15,6 +15,7 @@ import (
 const (
 	exitFailure = 1
 	exitUsage   = 2
+	exitFaults  = 3 // `sluice files verify` has found some
 )
 
 func main() {
@@ -26,10 +27,18 @@ func main() {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "sluice:", err)
-	if errors.As(err, new(usageError)) {
-		os.Exit(exitUsage)
+	os.Exit(exitCode(err))
+}
+
+// exitCode tells apart what scripts have to.
+func exitCode(err error) int {
+	switch {
+	case errors.As(err, new(usageError)):
+		return exitUsage
+	case errors.As(err, new(faultsError)):
+		return exitFaults
 	}
-	os.Exit(exitFailure)
+	return exitFailure
 }
 
 // run parses the command line and runs the command it names.

@@ -46,11 +46,12 @@ func TestConfig_Defaults(t *testing.T) {
 		dataDirFlag:    dataDirFlag{DataDir: "/home/somebody/.local/share/sluice"},
 		logFlags:       logFlags{LogLevel: "info"},
 		Listen:         []string{"127.0.0.1:5433"},
-		Lake:           "lake",
+		lakeFlag:       lakeFlag{Lake: "lake"},
 		MetadataSchema: "public",
 		Auth:           "scram-sha-256",
+		ChannelBinding: true,
 		DrainTimeout:   30 * time.Second,
-		ReapGrace:      600 * time.Second,
+		reapGraceFlag:  reapGraceFlag{ReapGrace: 600 * time.Second},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)

@@ -29,6 +29,8 @@
 #include "duckdb/main/extension/extension_loader.hpp"
 #include "duckdb/main/prepared_statement.hpp"
 #include "duckdb/main/prepared_statement_data.hpp"
+#include "duckdb/main/secret/secret.hpp"
+#include "duckdb/main/secret/secret_manager.hpp"
 #include "print.hpp"
 
 int main() { duckdb::print(); }

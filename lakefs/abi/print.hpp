@@ -20,6 +20,7 @@ static void print() {
 #define SIZE(t) std::printf("sizeof(%s) = %zu\n", #t, sizeof(t));
 #define OFFSET(t, m) std::printf("offsetof(%s, %s) = %zu\n", #t, #m, offsetof(t, m));
 #define SLOT(label, result, type, parameters, f) { using member = result (type::*) parameters; std::printf("virtual %s at %lld\n", #label, place(member(f))); }
+#define FUNCTION(f, ...) std::printf("%s is %d\n", #f, int(std::is_same<decltype(::f), __VA_ARGS__>::value));
 #include "layout.inc"
 	std::fflush(stdout);
 }

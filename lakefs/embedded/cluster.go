@@ -115,11 +115,14 @@ func makeRole(ctx context.Context, conn *pgconn.PgConn, password string) error {
 	)
 }
 
-// makeDatabase makes the lake's database, the service role's own.
-func makeDatabase(ctx context.Context, conn *pgconn.PgConn, name string) error {
+// makeDatabase makes the lake's database, the service role's own, unless it must be there already.
+func makeDatabase(ctx context.Context, conn *pgconn.PgConn, name string, existing bool) error {
 	exists, err := hasRow(ctx, conn, "SELECT 1 FROM pg_database WHERE datname = $1", name)
 	if err != nil || exists {
 		return err
+	}
+	if existing {
+		return fmt.Errorf("there is no database %q in the cluster", name)
 	}
 	return execAll(ctx, conn,
 		"CREATE DATABASE "+quoteName(name)+" OWNER "+serviceRole,

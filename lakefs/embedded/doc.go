@@ -9,6 +9,7 @@
 //	pgpass           passwords of both roles in libpq's format: PGPASSFILE=…/pgpass psql -h …/sockets -U sluice lake
 //	postgresql.log   what PostgreSQL says
 //	lock             held while a Sluice runs here, with its process id
+//	guests           held shared by commands that use its server; see [Attach]
 //
 // PostgreSQL refuses to run as root. A Sluice of root runs it as postgres or nobody, who must be able to reach the
 // home; where they cannot (a data directory below /root), the home is /var/lib/sluice/<hash of the data directory>.

@@ -48,9 +48,8 @@ func makeHome(dataDir string, who *account, log zerolog.Logger) (home, error) {
 	if err := os.MkdirAll(dataDir, passMode); err != nil {
 		return home{}, fmt.Errorf("make the data directory: %w", err)
 	}
-	dir := filepath.Join(dataDir, "postgres")
-	if !who.canReach(dataDir) {
-		dir = filepath.Join(rootHomes, shortHash(dataDir))
+	dir, away := homeDir(dataDir, who)
+	if away {
 		log.Info().Str("data_dir", dataDir).Str("home", dir).Str("user", who.name).
 			Msg("postgresql's user cannot reach the data directory, so the cluster is kept elsewhere")
 	}
@@ -61,6 +60,14 @@ func makeHome(dataDir string, who *account, log zerolog.Logger) (home, error) {
 		return home{}, fmt.Errorf("%v cannot reach %q, where its cluster would be; run sluice as an ordinary user, or with another --data-dir", who, dir)
 	}
 	return homeIn(dir), nil
+}
+
+// homeDir is where the home of a data directory is, which must be an absolute path.
+func homeDir(dataDir string, who *account) (dir string, away bool) {
+	if who.canReach(dataDir) {
+		return filepath.Join(dataDir, "postgres"), false
+	}
+	return filepath.Join(rootHomes, shortHash(dataDir)), true
 }
 
 // homeIn names what is in a home.

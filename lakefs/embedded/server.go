@@ -37,6 +37,7 @@ type Options struct {
 	Database string            // the database to make and serve; empty: lake
 	CacheDir string            // where fetched programs are kept; empty: the user's cache directory
 	Params   map[string]string // further settings of PostgreSQL, over Sluice's own
+	Existing bool              // cluster and database must be there already: none is made
 	Logger   zerolog.Logger
 }
 
@@ -64,10 +65,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 // start is Start without its name in front of the errors. What it has taken is given back when it fails.
 func start(ctx context.Context, o Options) (_ *Server, err error) {
 	begin := time.Now()
-	if o.Database == "" {
-		o.Database = "lake"
-	}
-	s := &Server{database: o.Database, log: o.Logger}
+	s := &Server{database: databaseName(o.Database), log: o.Logger}
 	if s.who, err = unprivileged(); err != nil {
 		return nil, err
 	}
@@ -88,11 +86,19 @@ func start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := s.launch(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := s.setUp(ctx); err != nil {
+	if err := s.setUp(ctx, o.Existing); err != nil {
 		return nil, err
 	}
 	s.log.Info().Dur("took", time.Since(begin)).Str("home", s.home.dir).Msg("embedded postgresql is ready")
 	return s, nil
+}
+
+// databaseName applies the default.
+func databaseName(name string) string {
+	if name == "" {
+		return "lake"
+	}
+	return name
 }
 
 // launch prepares the cluster and its settings and runs the server's program.
@@ -100,6 +106,9 @@ func (s *Server) launch(ctx context.Context, o Options) error {
 	major, err := s.home.major()
 	if err != nil {
 		return err
+	}
+	if major == 0 && o.Existing {
+		return fmt.Errorf("%w in %q", ErrNoCluster, o.Dir)
 	}
 	programs, err := findPrograms(ctx, major, s.who, o)
 	if err != nil {
@@ -129,7 +138,7 @@ func (s *Server) launch(ctx context.Context, o Options) error {
 }
 
 // setUp waits for the server and makes the role and its database. A server that ends meanwhile says why in its log.
-func (s *Server) setUp(ctx context.Context) error {
+func (s *Server) setUp(ctx context.Context, existing bool) error {
 	conn, err := s.awaitReady(ctx)
 	if err != nil {
 		return err
@@ -138,7 +147,7 @@ func (s *Server) setUp(ctx context.Context) error {
 	if err := makeRole(ctx, conn, s.secrets.service); err != nil {
 		return err
 	}
-	return makeDatabase(ctx, conn, s.database)
+	return makeDatabase(ctx, conn, s.database, existing)
 }
 
 // awaitReady connects as the superuser as soon as that can be done.

@@ -9,47 +9,60 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"sluice/lakefs"
 )
 
-// Memory is a lakefs.Store that ends with the process. Bytes of removed files are kept, as if the grace were endless.
+// Memory is a lakefs.Store that ends with the process, and the model that others are compared with. Bytes of removed
+// files are kept until Reap.
 type Memory struct {
-	mu     sync.Mutex
-	lastID int64
-	files  map[string]*lakefs.File // by URL
-	data   map[int64][]byte        // by ID
+	mu       sync.Mutex
+	lastID   int64
+	lastTime time.Time             // the latest CreatedAt given out
+	files    map[name]*lakefs.File // what is published
+	data     map[int64][]byte      // by ID, also of what no longer is
 }
+
+// name is a file's key.
+type name struct{ volume, path string }
 
 // NewMemory makes an empty store.
 func NewMemory() *Memory {
-	return &Memory{files: map[string]*lakefs.File{}, data: map[int64][]byte{}}
+	return &Memory{files: map[name]*lakefs.File{}, data: map[int64][]byte{}}
 }
 
 // Open implements lakefs.Store.
 func (m *Memory) Open(ctx context.Context, volume, path string) (*lakefs.File, error) {
-	if err := check(ctx, volume); err != nil {
-		return nil, err
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f, ok := m.files[url(volume, path)]
-	if !ok {
-		return nil, fmt.Errorf("open %s: %w", url(volume, path), lakefs.ErrNotExist)
+	if err := check(ctx, volume); err != nil {
+		return nil, failed("open", volume, path, err)
 	}
-	return f, nil
+	f, ok := m.files[name{volume, path}]
+	if !ok {
+		return nil, failed("open", volume, path, lakefs.ErrNotExist)
+	}
+	found := *f
+	return &found, nil
 }
 
 // ReadAt implements lakefs.Store.
 func (m *Memory) ReadAt(ctx context.Context, f *lakefs.File, p []byte, off int64) error {
 	if err := ctx.Err(); err != nil {
-		return err
+		return failed("read", f.Volume, f.Path, err)
+	}
+	if n := int64(len(p)); off < 0 || off > f.Size || n > f.Size-off {
+		return failed("read", f.Volume, f.Path, fmt.Errorf("%d bytes from %d on are not all within its %d", n, off, f.Size))
 	}
 	m.mu.Lock()
-	data := m.data[f.ID]
+	data, ok := m.data[f.ID]
 	m.mu.Unlock()
-	if off < 0 || off > int64(len(data)-len(p)) {
-		return fmt.Errorf("read %s: bytes from %d on are not all within its %d", f.URL(), off, len(data))
+	if len(p) == 0 {
+		return nil // needs no bytes, so it does not miss any
+	}
+	if !ok {
+		return failed("read", f.Volume, f.Path, fmt.Errorf("the bytes of file %d are missing: %w", f.ID, lakefs.ErrReaped))
 	}
 	copy(p, data[off:])
 	return nil
@@ -57,61 +70,58 @@ func (m *Memory) ReadAt(ctx context.Context, f *lakefs.File, p []byte, off int64
 
 // Remove implements lakefs.Store.
 func (m *Memory) Remove(ctx context.Context, volume, path string) error {
-	if err := check(ctx, volume); err != nil {
-		return err
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, ok := m.files[url(volume, path)]; !ok {
-		return fmt.Errorf("remove %s: %w", url(volume, path), lakefs.ErrNotExist)
+	if err := check(ctx, volume); err != nil {
+		return failed("remove", volume, path, err)
 	}
-	delete(m.files, url(volume, path))
+	if _, ok := m.files[name{volume, path}]; !ok {
+		return failed("remove", volume, path, lakefs.ErrNotExist)
+	}
+	delete(m.files, name{volume, path})
 	return nil
 }
 
 // RemovePrefix implements lakefs.Store.
 func (m *Memory) RemovePrefix(ctx context.Context, volume, prefix string) (int64, error) {
-	paths, err := m.List(ctx, volume, prefix, 0)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, path := range paths {
-		delete(m.files, url(volume, path))
+	if err := check(ctx, volume); err != nil {
+		return 0, failed("remove everything under", volume, prefix, err)
 	}
-	return int64(len(paths)), err
+	paths := m.under(volume, prefix)
+	for _, path := range paths {
+		delete(m.files, name{volume, path})
+	}
+	return int64(len(paths)), nil
 }
 
 // Rename implements lakefs.Store.
 func (m *Memory) Rename(ctx context.Context, volume, from, to string) error {
-	if err := errors.Join(check(ctx, volume), lakefs.CheckPath(to)); err != nil {
-		return err
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f, ok := m.files[url(volume, from)]
+	if err := errors.Join(check(ctx, volume), lakefs.CheckPath(to)); err != nil {
+		return failed("rename", volume, from, err)
+	}
+	f, ok := m.files[name{volume, from}]
 	if !ok {
-		return fmt.Errorf("rename %s: %w", url(volume, from), lakefs.ErrNotExist)
+		return failed("rename", volume, from, lakefs.ErrNotExist)
 	}
 	moved := *f
 	moved.Path = to
-	delete(m.files, url(volume, from))
-	m.files[url(volume, to)] = &moved
+	delete(m.files, name{volume, from})
+	m.files[name{volume, to}] = &moved
 	return nil
 }
 
 // List implements lakefs.Store.
 func (m *Memory) List(ctx context.Context, volume, prefix string, limit int) ([]string, error) {
-	if err := check(ctx, volume); err != nil {
-		return nil, err
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var paths []string
-	for _, f := range m.files {
-		if f.Volume == volume && strings.HasPrefix(f.Path, prefix) {
-			paths = append(paths, f.Path)
-		}
+	if err := check(ctx, volume); err != nil {
+		return nil, failed("list", volume, prefix, err)
 	}
-	slices.Sort(paths)
+	paths := m.under(volume, prefix)
 	if limit > 0 && len(paths) > limit {
 		paths = paths[:limit]
 	}
@@ -135,29 +145,62 @@ func (m *Memory) Glob(ctx context.Context, volume, pattern string) ([]string, er
 
 // Create implements lakefs.Store.
 func (m *Memory) Create(ctx context.Context, volume, path string) (lakefs.Writer, error) {
-	if err := errors.Join(check(ctx, volume), lakefs.CheckPath(path)); err != nil {
-		return nil, err
-	}
-	return &memoryWriter{store: m, ctx: ctx, volume: volume, path: path}, nil
-}
-
-// publish is the end of a write.
-func (m *Memory) publish(volume, path string, data []byte) *lakefs.File {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lastID++
-	f := &lakefs.File{ID: m.lastID, Size: int64(len(data)), CreatedAt: time.Now(), Volume: volume, Path: path}
-	m.files[f.URL()], m.data[f.ID] = f, data
-	return f
+	if err := errors.Join(check(ctx, volume), lakefs.CheckPath(path)); err != nil {
+		return nil, failed("create", volume, path, err)
+	}
+	return &memoryWriter{store: m, ctx: ctx, name: name{volume, path}, created: m.now()}, nil
+}
+
+// Reap drops the bytes of all files that are no longer published, as if a grace had passed: reading them is ErrReaped.
+func (m *Memory) Reap() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	published := map[int64]bool{}
+	for _, f := range m.files {
+		published[f.ID] = true
+	}
+	for id := range m.data {
+		if !published[id] {
+			delete(m.data, id)
+		}
+	}
+}
+
+// under is List without its checks. A prefix is text: what is not UTF-8 begins no path, even where it is the first half
+// of a character.
+func (m *Memory) under(volume, prefix string) (paths []string) {
+	if !utf8.ValidString(prefix) {
+		return nil
+	}
+	for n := range m.files {
+		if n.volume == volume && strings.HasPrefix(n.path, prefix) {
+			paths = append(paths, n.path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// now is a time for CreatedAt: later than any before it by what DuckDB can tell apart, a microsecond.
+func (m *Memory) now() time.Time {
+	now := time.Now().Truncate(time.Microsecond)
+	if !now.After(m.lastTime) {
+		now = m.lastTime.Add(time.Microsecond)
+	}
+	m.lastTime = now
+	return now
 }
 
 // memoryWriter is a file being written.
 type memoryWriter struct {
-	store        *Memory
-	ctx          context.Context
-	volume, path string
-	buf          bytes.Buffer
-	ended        bool
+	store   *Memory
+	ctx     context.Context // Create's
+	name    name
+	created time.Time
+	buf     bytes.Buffer
+	ended   error // why it takes nothing any more
 }
 
 // Write implements lakefs.Writer.
@@ -174,12 +217,19 @@ func (w *memoryWriter) Close(ctx context.Context) (*lakefs.File, error) {
 	if err := w.usable(ctx); err != nil {
 		return nil, err
 	}
-	w.ended = true
-	return w.store.publish(w.volume, w.path, w.buf.Bytes()), nil
+	w.end(errors.New("it has been closed"))
+	m := w.store
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lastID++
+	f := lakefs.File{ID: m.lastID, Size: w.Size(), CreatedAt: w.created, Volume: w.name.volume, Path: w.name.path}
+	published := f
+	m.files[w.name], m.data[f.ID] = &published, w.buf.Bytes()
+	return &f, nil
 }
 
 // Abort implements lakefs.Writer.
-func (w *memoryWriter) Abort() { w.ended = true }
+func (w *memoryWriter) Abort() { w.end(errors.New("it has been given up")) }
 
 // Size implements lakefs.Writer.
 func (w *memoryWriter) Size() int64 { return int64(w.buf.Len()) }
@@ -187,19 +237,27 @@ func (w *memoryWriter) Size() int64 { return int64(w.buf.Len()) }
 // usable fails when the writer has ended or must end now.
 func (w *memoryWriter) usable(ctx context.Context) error {
 	if err := errors.Join(ctx.Err(), w.ctx.Err()); err != nil {
-		w.ended = true
-		return err
+		w.end(err)
 	}
-	if w.ended {
-		return fmt.Errorf("write %s: the writer has ended", url(w.volume, w.path))
+	if w.ended != nil {
+		return failed("write", w.name.volume, w.name.path, w.ended)
 	}
 	return nil
 }
 
-// check is what every call checks first.
+// end makes the writer useless, for the first reason given.
+func (w *memoryWriter) end(why error) {
+	if w.ended == nil {
+		w.ended = why
+	}
+}
+
+// check is what every call on names checks first.
 func check(ctx context.Context, volume string) error {
 	return errors.Join(ctx.Err(), lakefs.CheckVolume(volume))
 }
 
-// url is a file's key.
-func url(volume, path string) string { return lakefs.Scheme + volume + "/" + path }
+// failed says in an error what was being done to what.
+func failed(verb, volume, path string, err error) error {
+	return fmt.Errorf("%s %s: %w", verb, lakefs.Scheme+volume+"/"+path, err)
+}
