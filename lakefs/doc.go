@@ -35,19 +35,26 @@
 // Nothing locks a file that is being read. Its rows outlive it by the reap grace, 10 minutes if nothing else is said;
 // a read that takes longer after a removal fails with [ErrReaped]. What is found is remembered for 10 seconds
 // (cache.go), so another program's replacement may be seen that much later. Before the schema is made, and on a
-// standby, reading works; reading needs no more than SELECT.
+// standby, reading works; reading needs no more than SELECT. A standby that cancels a read to get on with its recovery is
+// asked again for about two seconds (retry.go), then the read fails with [ErrRecovery].
+//
+// A small read is to cost little more than a round trip: its query is planned once a connection, goes by pgconn, starts
+// no goroutine (interrupt.go) and allocates the same for every size. Bytes are copied once, from the connection's buffer to
+// where the reader wants them.
 //
 // # Deleting
 //
 // Removing a file is a row moved from files to garbage. Function pgvfs.reap (functions.sql) deletes the chunks of what
 // has been there longer than the grace. Each writing process calls it, once a minute at most (reap.go); a lock in the
-// function lets one call work at a time.
+// function lets one call work at a time. The smallest grace among a database's writers is the one that counts, so it is
+// to be longer than the open cache lasts and the longest query takes, everywhere.
 //
 // # What a crash leaves behind
 //
 // Nothing. Sluice killed, or the connection cut: the transaction rolls back, and the rows it had written are dead rows
 // that vacuum recycles. PostgreSQL crashed: the same. A gap in the IDs is all that can be seen. A connection lost
-// during COMMIT leaves the writer in doubt, not the database: the file is there whole or not at all.
+// during COMMIT leaves the writer in doubt, not the database: the file is there whole or not at all. [PG.Verify] checks
+// all that must hold, in one snapshot (verify.go).
 //
 // # Connections
 //
@@ -66,14 +73,22 @@
 //
 // A connection that [Bridge.BindClient] marks is a client's: what the store does for it ends with its statement, and
 // the functions given to [Bridge.GuardFunctions] refuse to bind for it, and [Client.AllowDatabases] refuses statements that
-// DuckDB binds to other databases. [KeepSchemas] makes DuckLake's build of this DuckDB safe in transactions. The file ID is
-// DuckDB's version tag, so its cache of file ranges (enable_external_file_cache, on by default) never serves old bytes.
+// DuckDB binds to other databases. [KeepSchemas] makes DuckLake's build of this DuckDB safe in transactions.
+//
+// [RegisterLake] decides by who asks. The lake's volume is in the lake's own database for everybody, and the files under
+// its data path are all that a client, or a connection of DuckDB's own, reaches. An administrator's other volumes are
+// found by the first of: the secret pgvfs_<volume>, the secret that the setting pgvfs_secret names, PGVFS_URL, the unnamed
+// postgres secret (stores.go, secret.go). Each database has one store, numbered in this process; "<number>:<file ID>" is
+// DuckDB's version tag, so that its caches of ranges and footers, which all sessions share, never serve other bytes. Since
+// DuckDB's caches do not see a handle that is still open on the file before, versions of a path that are open at the same
+// time are not cached together, and a statement finds one version of a path however often DuckDB opens it (readings.go).
+// pgvfs_stats() and pgvfs_drop_volume(v) are functions of the instance, the latter for administrators.
 //
 // # Debugging
 //
 //	SELECT * FROM pgvfs.files                                   what is there
 //	SELECT pgvfs.reap('0')                                      delete now what is not needed by anyone reading
 //	SELECT * FROM pg_stat_progress_copy                         files being written
-//	SELECT count(*) FROM pgvfs.chunks c WHERE NOT EXISTS (SELECT FROM pgvfs.files f WHERE f.file_id = c.file_id)
-//	  AND NOT EXISTS (SELECT FROM pgvfs.garbage g WHERE g.file_id = c.file_id)     always 0
+//	SELECT pgvfs_stats()                                        in Sluice: what this process has opened and read
+//	sluice files verify                                         what is not as it must be, a line each
 package lakefs
