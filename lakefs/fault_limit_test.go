@@ -63,10 +63,11 @@ func idleTimeout(t *testing.T, x *fixture) {
 			r.clear()
 			r.heal()
 			impatient := r.add(rule{on: query("SET "), times: 1000, do: replace(minutes, millis)})
-			at.do = pause(time.Second)
+			at.do = pause(500 * time.Millisecond)
 			r.add(at)
 			err := writing("old", largeFile)(t.Context(), p)
-			if err == nil || !strings.Contains(err.Error(), "25P03") {
+			// Rows on their way to a server that has gone may fail before its last words are read.
+			if err == nil || (name != "Copy" && !strings.Contains(err.Error(), "25P03")) {
 				t.Errorf("%v", err)
 			}
 			select {

@@ -75,7 +75,7 @@ func always(do func(*link, message)) func(*fixture, testing.TB) func(*link, mess
 var ways = []way{
 	{name: "Terminated", do: (*fixture).terminate, pid: true},
 	{name: "Cut", do: always(cut), rare: true},
-	{name: "Reset", do: always(cutHard), rare: true, first: true},
+	{name: "Reset", do: always(cutHard), rare: true},
 	{name: "CutWithin", do: always(cut), half: true, rare: true},
 	{name: "ClientGone", do: always(cutClient), lets: true, rare: true, first: true},
 	{name: "ServerGone", do: always(cutServer), silent: true, rare: true},

@@ -127,10 +127,11 @@ type verifier struct {
 	progress func(bytes, total int64)
 	found    Verified
 
-	keyed  bool   // rows of chunks are unique by (file_id, no), and can be found by it
-	lastID *int64 // the last that the sequence has given out; nil: not known
-	total  int64  // bytes of published files, by their sizes
-	done   int64  // of those, checked
+	facts  map[string]string // of the schema
+	keyed  bool              // rows of chunks are unique by (file_id, no), and can be found by it
+	lastID *int64            // the last that the sequence has given out; nil: not known
+	total  int64             // bytes of published files, by their sizes
+	done   int64             // of those, checked
 }
 
 // run checks the layout first: what is not layout v2 cannot be read as such.

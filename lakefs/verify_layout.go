@@ -106,20 +106,23 @@ var otherFacts = []fact{
 	{"unique index of garbage on file_id", "there"},
 	{"check file_shape of files", "there"},
 	{"check chunk_shape of chunks", "there"},
-	{"NULL in layout.version", "refused"},
-	{"NULL in files.volume", "refused"},
-	{"NULL in files.path", "refused"},
-	{"NULL in files.file_id", "refused"},
-	{"NULL in files.size", "refused"},
-	{"NULL in files.created_at", "refused"},
-	{"NULL in chunks.file_id", "refused"},
-	{"NULL in chunks.no", "refused"},
-	{"NULL in chunks.data", "refused"},
-	{"NULL in garbage.file_id", "refused"},
-	{"NULL in garbage.queued_at", "refused"},
+	{nullFact + "layout.version", nullRefused},
+	{nullFact + "files.volume", nullRefused},
+	{nullFact + "files.path", nullRefused},
+	{nullFact + "files.file_id", nullRefused},
+	{nullFact + "files.size", nullRefused},
+	{nullFact + "files.created_at", nullRefused},
+	{nullFact + "chunks.file_id", nullRefused},
+	{nullFact + "chunks.no", nullRefused},
+	{nullFact + "chunks.data", nullRefused},
+	{nullFact + "garbage.file_id", nullRefused},
+	{nullFact + "garbage.queued_at", nullRefused},
 }
 
 const (
+	nullFact    = "NULL in "
+	nullRefused = "refused"
+
 	reapMarker = "marker of reap(interval, integer)"
 	chunksKey  = "unique index of chunks on file_id, no"
 
@@ -137,6 +140,7 @@ func (v *verifier) checkLayout(ctx context.Context) (readable bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("look at the pgvfs schema: %w", err)
 	}
+	v.facts = facts
 	if !installedFacts(facts) {
 		return false, nil
 	}
@@ -145,7 +149,8 @@ func (v *verifier) checkLayout(ctx context.Context) (readable bool, err error) {
 	if marker, there := facts[reapMarker]; there && staleMarkers[marker] {
 		v.storeFault(FaultLayout, "%s: %q instead of %q; the next writer who owns the function replaces it", reapMarker, marker, functionsMarker)
 	}
-	_, v.keyed = facts[chunksKey]
+	_, unique := facts[chunksKey]
+	v.keyed = unique && facts[nullFact+"chunks.no"] == nullRefused
 	if !readable {
 		return false, nil
 	}
