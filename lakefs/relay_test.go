@@ -81,7 +81,7 @@ type trap struct {
 	rule
 	count   map[*link]int
 	reached chan struct{} // closed when it first acts
-	acting  sync.WaitGroup
+	acting  acting
 }
 
 // link is one connection through the relay.
@@ -237,7 +237,7 @@ func (r *faultyRelay) due(l *link, m message) (found *trap, bytesPerSecond pace)
 			continue
 		}
 		found = w
-		w.acting.Add(1)
+		w.acting.begin()
 		select {
 		case <-w.reached:
 		default:
@@ -245,6 +245,42 @@ func (r *faultyRelay) due(l *link, m message) (found *trap, bytesPerSecond pace)
 		}
 	}
 	return found, r.paces[m.from]
+}
+
+// acting counts the messages that a trap works on. Other than with a sync.WaitGroup, one may come while the test waits.
+type acting struct {
+	mu    sync.Mutex
+	count int
+	idle  chan struct{} // closed when the count is back at 0; nil while it is
+}
+
+// begin counts a message in.
+func (a *acting) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.count++; a.count == 1 {
+		a.idle = make(chan struct{})
+	}
+}
+
+// end counts it out.
+func (a *acting) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.count--; a.count == 0 {
+		close(a.idle)
+		a.idle = nil
+	}
+}
+
+// Wait returns when no message is in work.
+func (a *acting) Wait() {
+	a.mu.Lock()
+	idle := a.idle
+	a.mu.Unlock()
+	if idle != nil {
+		<-idle
+	}
 }
 
 // pump passes on what one party sends.
@@ -338,11 +374,11 @@ func (l *link) pass(out *bufio.Writer, m message) error {
 	}
 	done := map[place]int{before: 0, within: len(m.raw) / 2, after: len(m.raw)}[w.place]
 	if err := errors.Join(l.write(out, m, m.raw[:done]), out.Flush()); err != nil {
-		w.acting.Done()
+		w.acting.end()
 		return err
 	}
 	w.do(l, m)
-	w.acting.Done()
+	w.acting.end()
 	return l.write(out, m, m.raw[done:])
 }
 
