@@ -57,6 +57,11 @@ func interruptedReads(t *testing.T, x *fixture) {
 		if n := r.statements(pieceSQL); n > 4 || (n < 4 && c.place != after) {
 			t.Errorf("case %d: %d pieces were asked for instead of 4", i, n)
 		}
+		// Its connection is dead then and back in the pool, where the next case's piece would meet it and lose its one repeat.
+		r.clear()
+		if err := errors.Join(x.endBackends(t.Context(), `application_name = 'sluice pgvfs'`), p.ReadAt(t.Context(), f, got, 0)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	x.wantSound(t)
 }
