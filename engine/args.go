@@ -15,8 +15,11 @@ import (
 // prepareParams binds the statement and finds out its parameters' types: the declared ones, else what DuckDB says. What
 // DuckDB cannot tell gets a cast and the statement is bound again: an undeclared parameter is text, as in PostgreSQL.
 func (st *Statement) prepareParams(ctx context.Context, declared []uint32) error {
-	n := max(st.stmt.Params, len(declared))
+	n := max(st.stmt.Params, len(declared), len(st.types))
 	st.params, st.casts = make([]uint32, n), make([]string, n)
+	for i := range st.casts {
+		st.casts[i] = declaredType(st.types, i)
+	}
 	for i, oid := range declared {
 		st.params[i], st.casts[i] = oid, castNames[oid]
 	}

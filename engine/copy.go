@@ -137,6 +137,12 @@ func (c *CopyIn) start() error {
 	if err := s.join(c.x.ctx); err != nil {
 		return err
 	}
+	if err := s.startBound(c.x); err != nil {
+		return err
+	}
+	if err := s.settleActive(c.x.ctx); err != nil {
+		return err
+	}
 	s.tx.writes = s.tx.writes || st.writes
 	s.tx.changes = true
 	c.decoder = pgcodec.NewCopyDecoder(st.copy.Options, len(st.copy.Columns))
@@ -168,7 +174,7 @@ func (c *CopyIn) open() error {
 		query = insert + " SELECT * FROM (SELECT " + aliased(exprs, columns) + " FROM " + copySource + ") WHERE " + where
 	}
 	if mapping.AppenderCreateQuery(c.s.conn.conn, query, c.types, copySource, names, &c.appender) == mapping.StateError {
-		return c.appenderError()
+		return appenderError(c.appender)
 	}
 	c.chunk = mapping.CreateDataChunk(c.types)
 	for i := range columns {
@@ -196,13 +202,6 @@ func (c *CopyIn) pointWriter(i int) {
 	c.writers[i] = pgcodec.NewVectorWriter(&v, &c.s.codec, func(row int, b []byte) {
 		mapping.VectorAssignStringElementLen(vec, mapping.IdxT(row), b)
 	})
-}
-
-// appenderError reads the appender's error.
-func (c *CopyIn) appenderError() error {
-	data := mapping.AppenderErrorData(c.appender)
-	defer mapping.DestroyErrorData(&data)
-	return parseDuckError(mapping.ErrorDataMessage(data))
 }
 
 // Write takes data of any length, cut anywhere.
@@ -272,14 +271,14 @@ func (c *CopyIn) append() error {
 	defer c.s.conn.watch(c.x.ctx)()
 	mapping.DataChunkSetSize(c.chunk, mapping.IdxT(c.row))
 	if mapping.AppendDataChunk(c.appender, c.chunk) == mapping.StateError {
-		return c.appenderError()
+		return appenderError(c.appender)
 	}
 	c.rows += int64(c.row)
 	c.row = 0
 	if c.bytes >= copyFlushBytes {
 		c.bytes = 0
 		if mapping.AppenderFlush(c.appender) == mapping.StateError {
-			return c.appenderError()
+			return appenderError(c.appender)
 		}
 	}
 	mapping.DataChunkReset(c.chunk)
@@ -323,7 +322,7 @@ func (c *CopyIn) finish() error {
 func (c *CopyIn) flush() error {
 	defer c.s.conn.watch(c.x.ctx)()
 	if mapping.AppenderFlush(c.appender) == mapping.StateError {
-		return c.appenderError()
+		return appenderError(c.appender)
 	}
 	return nil
 }

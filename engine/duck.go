@@ -89,14 +89,29 @@ func (c *duckConn) prepare(ctx context.Context, sql string) (mapping.PreparedSta
 
 // run executes a prepared statement whose parameters are bound; rows are streamed. The result must be destroyed.
 func (c *duckConn) run(ctx context.Context, p mapping.PreparedStatement, res *mapping.Result) error {
-	defer c.watch(ctx)()
-	var pending mapping.PendingResult
-	state := duckdb_go_bindings.PendingPreparedStreaming(p, &pending)
-	defer mapping.DestroyPending(&pending)
-	if state == mapping.StateError {
-		return parseDuckError(mapping.PendingError(pending))
+	pending, err := c.pend(p)
+	if err != nil {
+		return err
 	}
-	if mapping.ExecutePending(pending, res) == mapping.StateError {
+	return c.execute(ctx, &pending, res)
+}
+
+// pend gets a prepared statement whose parameters are bound ready to run, with what it will read fixed. Whoever does not
+// execute it must destroy it.
+func (c *duckConn) pend(p mapping.PreparedStatement) (mapping.PendingResult, error) {
+	var pending mapping.PendingResult
+	if duckdb_go_bindings.PendingPreparedStreaming(p, &pending) == mapping.StateError {
+		defer mapping.DestroyPending(&pending)
+		return mapping.PendingResult{}, parseDuckError(mapping.PendingError(pending))
+	}
+	return pending, nil
+}
+
+// execute runs what pend got ready, and destroys that; rows are streamed. The result must be destroyed.
+func (c *duckConn) execute(ctx context.Context, pending *mapping.PendingResult, res *mapping.Result) error {
+	defer mapping.DestroyPending(pending)
+	defer c.watch(ctx)()
+	if mapping.ExecutePending(*pending, res) == mapping.StateError {
 		err := duckErrorOf(res)
 		mapping.DestroyResult(res)
 		return err
@@ -154,6 +169,13 @@ func (c *duckConn) rows(ctx context.Context, sql string, each func(row []string)
 		}
 		mapping.DestroyDataChunk(&chunk)
 	}
+}
+
+// appenderError reads the error of an appender that has failed.
+func appenderError(a mapping.Appender) error {
+	data := mapping.AppenderErrorData(a)
+	defer mapping.DestroyErrorData(&data)
+	return parseDuckError(mapping.ErrorDataMessage(data))
 }
 
 // vectorString reads one VARCHAR of a flat vector; NULL reads as "".

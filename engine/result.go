@@ -2,46 +2,38 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strconv"
 
-	"github.com/duckdb/duckdb-go/v2/mapping"
-	"github.com/jackc/pgerrcode"
-
 	"sluice/engine/pgcodec"
-	"sluice/engine/pgerr"
 )
-
-// settledRowsMax bounds what is kept in memory of a suspended portal when another statement takes the connection.
-const settledRowsMax = 4 << 20
-
-// heldChunksMax is how much of a RETURNING is held back until its transaction has committed (64 chunks are 131,072
-// rows). A longer one streams first and commits at its end, and can then no longer be repeated.
-const heldChunksMax = 64
 
 // Result hands out the rows of one run of a statement, chunk by chunk. Close it always.
 type Result struct {
-	s       *Session
-	x       *execution
-	st      *Statement
-	columns []pgcodec.Column
-	tag     string // without its count
-	counted bool   // the tag ends in a count
-	count   int64  // rows changed, where the statement returns none
+	s        *Session
+	x        *execution
+	position func(int) int // for errors, see Session.pgError
+	columns  []pgcodec.Column
+	tag      string // without its count
+	counted  bool   // the tag ends in a count
+	count    int64  // rows changed, where the statement returns none
 
-	res   mapping.Result      // DuckDB's, while live
-	live  bool                // rows still come from DuckDB
-	held  []mapping.DataChunk // fetched already, in order
-	rows  int                 // rows in held, for its bound
-	err   error               // why there are no more rows
-	ownTx bool                // the transaction is this statement's own and ends with its last row
+	portal *Portal // where the rows come from; nil without any
+	own    bool    // the portal is this result's alone and closes with it
+	left   motion  // what is still to be read
+	binary bool    // a FETCH from a BINARY cursor
+	ownTx  bool    // the transaction is this statement's own and ends with its last row
+	err    error   // why there are no more rows
 
-	current mapping.DataChunk // what chunk points into
-	chunk   pgcodec.Chunk
+	chunk pgcodec.Chunk
 }
 
 // Columns describes the rows; nil where the statement returns none.
 func (r *Result) Columns() []pgcodec.Column { return r.columns }
+
+// Binary reports whether the simple protocol, which cannot ask for a format, is to get the rows in binary.
+func (r *Result) Binary() bool { return r.binary }
 
 // Tag is CommandComplete's tag after the last row. rows is how many rows the client got.
 func (r *Result) Tag(rows int64) string {
@@ -54,27 +46,32 @@ func (r *Result) Tag(rows int64) string {
 	return r.tag + " " + strconv.FormatInt(rows, 10)
 }
 
-// Next returns the next chunk, never empty, or io.EOF. It is valid until the next call.
-func (r *Result) Next(ctx context.Context) (*pgcodec.Chunk, error) {
-	mapping.DestroyDataChunk(&r.current)
-	if len(r.held) > 0 {
-		r.current, r.held = r.held[0], r.held[1:]
-		return r.point(), nil
-	}
+// Next returns the next rows, one at least and no more than rowsMax unless that is 0, or io.EOF. They are valid until the
+// next call.
+func (r *Result) Next(ctx context.Context, rowsMax int64) (*pgcodec.Chunk, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
 	defer r.x.enter(ctx)()
-	if r.live {
-		chunk, ok, err := r.s.conn.fetch(r.x.ctx, &r.res)
-		if err == nil && ok {
-			r.current = chunk
-			return r.point(), nil
+	if r.portal != nil && r.left.count > 0 {
+		m := r.left
+		if rowsMax > 0 {
+			m.count = min(m.count, rowsMax)
 		}
-		r.unlive()
-		if err != nil {
+		err := r.portal.step(r.x.ctx, m, &r.chunk)
+		if err == nil {
+			if r.left.count != allRows {
+				r.left.count -= int64(r.chunk.Rows)
+			}
+			return &r.chunk, nil
+		}
+		if !errors.Is(err, io.EOF) {
 			return nil, r.fail(err)
 		}
+	}
+	r.left.count = 0
+	if r.s.fetching == r {
+		r.s.fetching = nil
 	}
 	if r.ownTx {
 		r.ownTx = false
@@ -85,25 +82,22 @@ func (r *Result) Next(ctx context.Context) (*pgcodec.Chunk, error) {
 	return nil, io.EOF
 }
 
-// fail ends the result with err.
+// fail ends the result with err, and spoils a cursor that outlives the transaction.
 func (r *Result) fail(err error) error {
 	r.ownTx = false
-	r.err = r.s.failed(r.x.ctx, err, r.st.position)
+	if r.portal != nil {
+		r.portal.broken = true
+	}
+	r.err = r.s.failed(r.x.ctx, err, r.position)
 	return r.err
 }
 
-// point makes chunk show the current one.
-func (r *Result) point() *pgcodec.Chunk {
-	r.chunk.Rows = int(mapping.DataChunkGetSize(r.current))
-	for i := range r.chunk.Columns {
-		pointVector(&r.chunk.Columns[i], mapping.DataChunkGetVector(r.current, mapping.IdxT(i)), r.chunk.Rows)
-	}
-	return &r.chunk
-}
-
-// Close frees the result. A read that was not finished ends.
+// Close frees the result. A read that was not finished ends; a FETCH leaves its cursor where it would have gone.
 func (r *Result) Close() error {
-	r.discard()
+	if r.s.fetching == r {
+		r.s.fetching, r.portal.debt = nil, r.left
+	}
+	r.drop()
 	if r.ownTx {
 		r.ownTx = false
 		r.s.rollback()
@@ -112,68 +106,43 @@ func (r *Result) Close() error {
 	return nil
 }
 
-// discard frees DuckDB's handles.
-func (r *Result) discard() {
-	mapping.DestroyDataChunk(&r.current)
-	for i := range r.held {
-		mapping.DestroyDataChunk(&r.held[i])
-	}
-	r.held = nil
-	r.unlive()
-}
-
-// unlive ends the stream from DuckDB.
-func (r *Result) unlive() {
-	if !r.live {
+// drop gives up rows that are the result's alone.
+func (r *Result) drop() {
+	if !r.own {
 		return
 	}
-	r.live = false
-	mapping.DestroyResult(&r.res)
-	if r.s.active == r {
-		r.s.active = nil
+	r.own, r.left = false, motion{}
+	if r.portal.rows != nil {
+		r.portal.rows.release()
 	}
 }
 
-// hold fetches up to limit rows ahead and reports whether the stream has ended.
-func (r *Result) hold(ctx context.Context, limit int) (ended bool, err error) {
-	for r.rows < limit {
-		chunk, ok, err := r.s.conn.fetch(ctx, &r.res)
-		if err != nil || !ok {
-			r.unlive()
-			return true, err
-		}
-		r.held = append(r.held, chunk)
-		r.rows += int(mapping.DataChunkGetSize(chunk))
-	}
-	return false, nil
-}
-
-// settleActive takes the rest of a streaming result into memory, because another statement needs the connection.
+// settleActive frees DuckDB's connection for another statement: what streams from it goes into a spool, once a FETCH that
+// was not read to its end has its share. An error has cost DuckDB its transaction.
 func (s *Session) settleActive(ctx context.Context) error {
-	r := s.active
+	if err := s.detach(ctx); err != nil {
+		return err
+	}
+	if s.active == nil {
+		return nil
+	}
+	return s.active.settle(ctx)
+}
+
+// detach gives a FETCH that was not read to its end a place of its own, and moves its cursor to where the FETCH ends, as if it had
+// been read.
+func (s *Session) detach(ctx context.Context) error {
+	r := s.fetching
 	if r == nil {
 		return nil
 	}
-	r.rows = 0
-	ended, err := r.hold(ctx, settledRowsMax)
-	if err == nil && !ended {
-		r.discard()
-		err = pgerr.New(pgerrcode.ProgramLimitExceeded, "a suspended portal has too many rows left").
-			WithDetail("Another statement ran while it was suspended, so that its rows had to be kept in memory.").
-			WithHint("Fetch all rows before the next statement, or use another connection.")
-		r.err = err
-		return nil // the statement at hand is not the one at fault
+	s.fetching = nil
+	p := r.portal
+	if err := p.rows.keep(ctx); err != nil {
+		return err
 	}
-	if err != nil {
-		r.err = s.pgError(ctx, err, nil)
-	}
-	return nil
-}
-
-// dropActive ends a streaming result whose transaction ends badly.
-func (s *Session) dropActive() {
-	if r := s.active; r != nil {
-		r.discard()
-		r.err = pgerr.New(pgerrcode.InvalidCursorName, "the portal's transaction has ended")
-	}
+	p.rows.portals++
+	r.portal, r.own = &Portal{s: s, rows: p.rows, place: p.place}, true
+	_, err := p.move(ctx, r.left)
+	return err
 }

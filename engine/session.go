@@ -14,7 +14,6 @@ import (
 	"sluice/engine/catalog"
 	"sluice/engine/pgcodec"
 	"sluice/engine/pgerr"
-	"sluice/engine/translate"
 	"sluice/lakefs"
 )
 
@@ -43,9 +42,11 @@ type Session struct {
 	pathGaps bool             // search_path names schemas that did not exist when it was applied
 
 	tx       txState
-	serial   uint64                         // of DuckDB's transaction: what was bound in another one is bound again
-	active   *Result                        // the result that streams from conn, if one does
-	prepared map[string]*translate.Prepared // PREPARE's statements
+	serial   uint64               // of DuckDB's transaction: what was bound in another one is bound again
+	active   *rows                // what streams from conn, if anything does
+	fetching *Result              // the FETCH that is not read to its end, if there is one
+	portals  map[string]*Portal   // by name
+	prepared map[string]*prepared // statements by name, of PREPARE and of Parse
 }
 
 // Param is one reported setting.
@@ -65,7 +66,7 @@ func (e *Engine) NewSession(ctx context.Context, cfg SessionConfig) (*Session, e
 	in.acquire()
 	s := &Session{
 		engine: e, in: in, conn: conn, cfg: cfg, log: e.log,
-		settings: newSettings(), prepared: map[string]*translate.Prepared{},
+		settings: newSettings(), prepared: map[string]*prepared{}, portals: map[string]*Portal{},
 	}
 	s.client = in.bridge.BindClient(conn.conn.Ptr)
 	if cfg.Admin {
@@ -121,9 +122,13 @@ func (s *Session) start(ctx context.Context) error {
 
 // Close ends the session. What was open is rolled back.
 func (s *Session) Close() {
-	if s.active != nil {
-		s.active.discard()
+	for _, p := range s.portals {
+		p.Close()
 	}
+	if s.active != nil {
+		s.active.discard(errTxOver())
+	}
+	s.forgetAll()
 	s.client.Release()
 	s.conn.close()
 	s.in.release()

@@ -37,6 +37,7 @@ func (s *Session) Parse(sql string) ([]Query, error) {
 
 // Statement is a prepared one. It belongs to its session; Close it always.
 type Statement struct {
+	uses     int // until it is freed
 	s        *Session
 	stmt     *translate.Stmt
 	prepared mapping.PreparedStatement // nil Ptr where DuckDB has no part in it
@@ -45,13 +46,16 @@ type Statement struct {
 	boundIn  uint64                    // the transaction that prepared belongs to
 	params   []uint32
 	casts    []string // of each parameter: the type that its every occurrence is cast to, "" for none
+	types    []string // of the parameters as PREPARE declared them, "" for none
 	loose    []int    // parameters whose cast is the type of their value
 	columns  []pgcodec.Column
-	names    []string // of the columns, where the text that DuckDB gets has others
-	writes   bool     // changes the lake
-	changes  bool     // changes anything, be it a temporary table
-	catalogs bool     // reads pg_catalog or information_schema
-	copy     *Copy    // nil unless a COPY
+	names    []string   // of the columns, where the text that DuckDB gets has others
+	writes   bool       // changes the lake
+	changes  bool       // changes anything, be it a temporary table
+	catalogs bool       // reads pg_catalog or information_schema
+	copy     *Copy      // nil unless a COPY
+	query    *Statement // DECLARE's; nil unless one
+	cursors  bool       // may read pg_cursors
 }
 
 // splice is text put into a statement's SQL at an offset of the SQL before any.
@@ -63,6 +67,11 @@ type splice struct {
 // Prepare binds q. paramOIDs are the types that the client declared, 0 where it left one open. Nothing is run. In a
 // failed transaction only what ends it can be prepared.
 func (s *Session) Prepare(ctx context.Context, q Query, paramOIDs []uint32) (*Statement, error) {
+	return s.prepare(ctx, q, paramOIDs, nil)
+}
+
+// prepare is Prepare for parameters whose types may also be declared by name, "" where they are not.
+func (s *Session) prepare(ctx context.Context, q Query, paramOIDs []uint32, types []string) (*Statement, error) {
 	st := &Statement{s: s, stmt: &q.stmt}
 	if s.tx.failed && !st.endsTx() {
 		return nil, errAborted()
@@ -70,19 +79,28 @@ func (s *Session) Prepare(ctx context.Context, q Query, paramOIDs []uint32) (*St
 	x := s.newExecution()
 	defer x.end()
 	defer x.enter(ctx)()
-	err := s.settleActive(x.ctx)
+	var err error
+	if bound[q.stmt.Kind] {
+		err = s.settleActive(x.ctx)
+	}
 	if err == nil {
 		err = s.overRecovery(x.ctx, func() error {
-			st.Close()
-			*st = Statement{s: s, stmt: &q.stmt}
+			st.free()
+			*st = Statement{s: s, stmt: &q.stmt, types: types, uses: 1}
 			return st.prepare(x.ctx, paramOIDs)
 		})
 	}
 	if err != nil {
-		st.Close()
+		st.free()
 		return nil, s.failed(x.ctx, err, st.position)
 	}
 	return st, nil
+}
+
+// bound are the kinds of statement that DuckDB binds before they run.
+var bound = map[translate.Kind]bool{
+	translate.KindQuery: true, translate.KindDML: true, translate.KindDDL: true, translate.KindCopy: true,
+	translate.KindExecute: true, translate.KindDeclare: true,
 }
 
 // failed turns err into the client's error and the session's transaction into a failed one.
@@ -111,6 +129,8 @@ func (st *Statement) prepare(ctx context.Context, oids []uint32) error {
 		return st.prepareCopy(ctx)
 	case translate.KindExecute:
 		return st.prepareExecute(ctx)
+	case translate.KindDeclare:
+		return st.prepareDeclare(ctx, oids)
 	}
 	return nil
 }
@@ -122,6 +142,7 @@ func (st *Statement) prepareDuck(ctx context.Context, oids []uint32) error {
 			return err
 		}
 	}
+	st.cursors = st.stmt.Kind == translate.KindQuery && strings.Contains(strings.ToLower(st.stmt.SQL), "pg_cursors")
 	if err := st.prepareBytea(ctx); err != nil {
 		return err
 	}
@@ -181,7 +202,7 @@ func (st *Statement) rebind(ctx context.Context) error {
 	}
 	same := func(a, b pgcodec.Column) bool { return a.OID == b.OID && a.Name == b.Name }
 	if told := st.rowColumns(); !slices.EqualFunc(told, st.describeColumns(), same) {
-		return pgerr.New(pgerrcode.FeatureNotSupported, "cached plan must not change result type")
+		return errResultChanged()
 	}
 	return nil
 }
@@ -204,6 +225,9 @@ func applySplices(sql string, splices []splice) string {
 
 // position maps a byte offset in what DuckDB got to a character of the client's text.
 func (st *Statement) position(offset int) int {
+	if st.query != nil {
+		return st.query.position(offset)
+	}
 	shift := 0
 	for _, sp := range st.splices {
 		if sp.at+shift >= offset {
@@ -280,10 +304,30 @@ func writable(lake string) []string { return []string{lake, "temp"} }
 func (st *Statement) Params() []uint32 { return st.params }
 
 // Columns describes the rows; nil where there are none (NoData).
-func (st *Statement) Columns() []pgcodec.Column { return st.columns }
+func (st *Statement) Columns() []pgcodec.Column {
+	if st.stmt.Kind == translate.KindFetch {
+		return st.fetchColumns()
+	}
+	return st.columns
+}
 
-// Close frees what DuckDB holds for the statement.
-func (st *Statement) Close() { mapping.DestroyPrepare(&st.prepared) }
+// Retain has the statement stay open for one more Close.
+func (st *Statement) Retain() { st.uses++ }
+
+// Close frees what DuckDB holds for the statement, once all who retained it have closed it too.
+func (st *Statement) Close() {
+	if st.uses--; st.uses == 0 {
+		st.free()
+	}
+}
+
+// free frees what DuckDB holds for the statement.
+func (st *Statement) free() {
+	mapping.DestroyPrepare(&st.prepared)
+	if st.query != nil {
+		st.query.free()
+	}
+}
 
 // Arg is a parameter's value as the client sent it.
 type Arg = pgcodec.Arg
@@ -313,14 +357,18 @@ func (st *Statement) run(x *execution, args []Arg, mode Mode) (*Result, error) {
 		return st.runDuck(x, args, mode)
 	case translate.KindTx:
 		tag, err := st.s.transact(x.ctx, st.stmt)
-		return &Result{s: st.s, x: x, st: st, tag: tag}, err
+		return &Result{s: st.s, x: x, tag: tag}, err
 	case translate.KindShow:
 		return st.show(x)
 	case translate.KindCopy:
 		return st.runDuck(x, args, mode) // TO STDOUT: a result like any other
+	case translate.KindDeclare:
+		return st.declare(x, args, mode)
+	case translate.KindFetch:
+		return st.fetch(x, mode)
 	}
 	tag, err := st.utility(x.ctx, mode)
-	return &Result{s: st.s, x: x, st: st, tag: tag}, err
+	return &Result{s: st.s, x: x, tag: tag}, err
 }
 
 // mayNotWrite reports whether a statement that changes the lake is refused where the session stands.
@@ -334,17 +382,8 @@ func (s *Session) mayNotWrite() bool {
 // runDuck executes in DuckDB, in the transaction that mode and the session's state ask for.
 func (st *Statement) runDuck(x *execution, args []Arg, mode Mode) (*Result, error) {
 	s := st.s
-	if st.writes && s.mayNotWrite() {
-		return nil, pgerr.Newf(pgerrcode.ReadOnlySQLTransaction, "cannot execute %s in a read-only transaction", st.verb())
-	}
-	if err := s.settleActive(x.ctx); err != nil {
+	if err := st.mayRun(x.ctx); err != nil {
 		return nil, err
-	}
-	if st.catalogs {
-		err := s.overRecovery(x.ctx, func() error { return s.in.ids.refresh(x.ctx, s.engine.cfg) })
-		if err != nil {
-			return nil, err
-		}
 	}
 	if !s.idle() || mode == Implicit {
 		return st.runInside(x, args)
@@ -355,19 +394,52 @@ func (st *Statement) runDuck(x *execution, args []Arg, mode Mode) (*Result, erro
 	return st.runRead(x, args)
 }
 
+// mayRun refuses a write where nothing may be written, and gets ready what the statement needs: DuckDB's connection for
+// itself, and the catalogs up to date.
+func (st *Statement) mayRun(ctx context.Context) error {
+	s := st.s
+	if st.writes && s.mayNotWrite() {
+		return pgerr.Newf(pgerrcode.ReadOnlySQLTransaction, "cannot execute %s in a read-only transaction", st.verb())
+	}
+	if err := s.settleActive(ctx); err != nil {
+		return err
+	}
+	if !st.catalogs {
+		return nil
+	}
+	return s.overRecovery(ctx, func() error { return s.in.ids.refresh(ctx, s.engine.cfg) })
+}
+
 // runInside executes in the session's transaction, opening an implicit one if there is none.
 func (st *Statement) runInside(x *execution, args []Arg) (*Result, error) {
-	s := st.s
-	if err := s.join(x.ctx); err != nil {
+	if err := st.enterTx(x); err != nil {
 		return nil, err
 	}
-	s.tx.writes = s.tx.writes || st.writes
-	s.tx.changes = s.tx.changes || st.changes
 	r, err := st.stream(x, args)
 	if err != nil {
 		return nil, err
 	}
 	return r, st.afterDDL(x.ctx)
+}
+
+// enterTx makes sure of a transaction for the statement and notes what it does to that. Before a change, portals that are
+// bound see what there is.
+func (st *Statement) enterTx(x *execution) error {
+	s := st.s
+	if err := s.join(x.ctx); err != nil {
+		return err
+	}
+	if st.changes {
+		if err := s.startBound(x); err != nil {
+			return err
+		}
+		if err := s.settleActive(x.ctx); err != nil {
+			return err
+		}
+	}
+	s.tx.writes = s.tx.writes || st.writes
+	s.tx.changes = s.tx.changes || st.changes
+	return nil
 }
 
 // runRead executes a read as a transaction of its own, which ends with its last row.
@@ -390,16 +462,17 @@ func (st *Statement) readOnce(x *execution, args []Arg) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.live && st.s.in.readOnly {
-		if _, err := r.hold(x.ctx, 1); err != nil {
-			r.discard()
+	if r.portal == nil {
+		return r, st.s.commit(x.ctx)
+	}
+	if st.s.in.readOnly {
+		if err := r.portal.rows.reach(x.ctx, 1); err != nil {
+			r.drop()
 			return nil, err
 		}
 	}
-	if r.ownTx = r.live; !r.live {
-		err = st.s.commit(x.ctx)
-	}
-	return r, err
+	r.ownTx = true
+	return r, nil
 }
 
 // afterDDL searches schemas again that search_path names and that may exist now.
@@ -413,22 +486,22 @@ func (st *Statement) afterDDL(ctx context.Context) error {
 // verb is the statement's first words, as PostgreSQL's errors name it.
 func (st *Statement) verb() string { return strings.TrimSuffix(st.stmt.Tag, " 0") }
 
-// runAlone executes a write as a transaction of its own. What it returns is held back until the commit, unless there
-// is too much of it.
+// runAlone executes a write as a transaction of its own. What it returns waits for the commit.
 func (st *Statement) runAlone(x *execution, args []Arg) (*Result, error) {
 	var r *Result
-	err := st.s.alone(x.ctx, func() (open bool, err error) {
-		if r, err = st.stream(x, args); err != nil || !r.live {
-			return false, err
+	err := st.s.alone(x.ctx, func() (err error) {
+		if r != nil { // of the last try
+			r.drop()
 		}
-		ended, err := r.hold(x.ctx, heldChunksMax*int(mapping.VectorSize()))
-		if err != nil {
-			r.discard()
+		if r, err = st.stream(x, args); err != nil || r.portal == nil {
+			return err
 		}
-		r.ownTx = err == nil && !ended
-		return r.ownTx, err
+		return r.portal.rows.all(x.ctx)
 	})
 	if err != nil {
+		if r != nil {
+			r.drop()
+		}
 		return nil, err
 	}
 	return r, st.afterDDL(x.ctx)
@@ -437,8 +510,24 @@ func (st *Statement) runAlone(x *execution, args []Arg) (*Result, error) {
 // stream starts the statement in DuckDB's open transaction. A count of changed rows is read at once; rows are left to
 // the result.
 func (st *Statement) stream(x *execution, args []Arg) (*Result, error) {
+	r, err := st.pend(x, args)
+	if err != nil || r.portal == nil {
+		return r, err
+	}
+	return r, r.portal.rows.run(x.ctx)
+}
+
+// pend is stream without the first rows: what the statement reads is fixed, but nothing of it is computed before a row is
+// asked for.
+func (st *Statement) pend(x *execution, args []Arg) (*Result, error) {
 	if err := st.castByValues(x.ctx, args); err != nil {
 		return nil, err
+	}
+	if st.cursors {
+		if err := st.s.tellCursors(x.ctx); err != nil {
+			return nil, err
+		}
+		st.boundIn = 0 // a variable is read when a statement is bound
 	}
 	if err := st.rebind(x.ctx); err != nil {
 		return nil, err
@@ -446,30 +535,41 @@ func (st *Statement) stream(x *execution, args []Arg) (*Result, error) {
 	if err := st.bindArgs(args); err != nil {
 		return nil, err
 	}
-	r := &Result{s: st.s, x: x, st: st, tag: st.stmt.Tag, columns: st.rowColumns(), counted: countedTags[st.stmt.Tag]}
-	if err := st.s.conn.run(x.ctx, st.prepared, &r.res); err != nil {
+	pending, err := st.s.conn.pend(st.prepared)
+	if err != nil {
 		return nil, err
 	}
-	r.live, st.s.active = true, r
-	if r.columns != nil {
-		if n := int(mapping.ColumnCount(&r.res)); n != len(r.columns) {
-			r.discard()
-			return nil, pgerr.New(pgerrcode.FeatureNotSupported, "cached plan must not change result type")
-		}
-		for i := range r.columns {
-			r.chunk.Columns = append(r.chunk.Columns, newVector(r.columns[i].Type))
-		}
-		return r, nil
+	columns, counted := st.rowColumns(), countedTags[st.stmt.Tag]
+	if columns == nil {
+		n, err := st.changedRows(x.ctx, &pending, counted)
+		return &Result{s: st.s, x: x, tag: st.stmt.Tag, counted: counted, count: n}, err
 	}
-	defer r.discard()
+	p := &Portal{s: st.s, columns: columns, rows: st.s.newRows(pending, columns), noScroll: true}
+	r := p.result(x, motion{count: allRows})
+	r.own, r.tag, r.counted, r.position = true, st.stmt.Tag, counted, st.position
+	return r, nil
+}
+
+// errResultChanged is PostgreSQL's answer where a statement's columns are no longer those that the client was told.
+func errResultChanged() *pgerr.Error {
+	return pgerr.New(pgerrcode.FeatureNotSupported, "cached plan must not change result type")
+}
+
+// changedRows runs a statement that returns no rows and reads the count that DuckDB returns in their place.
+func (st *Statement) changedRows(ctx context.Context, pending *mapping.PendingResult, counted bool) (n int64, err error) {
+	var res mapping.Result
+	if err := st.s.conn.execute(ctx, pending, &res); err != nil {
+		return 0, err
+	}
+	defer mapping.DestroyResult(&res)
 	for {
-		chunk, ok, err := st.s.conn.fetch(x.ctx, &r.res)
+		chunk, ok, err := st.s.conn.fetch(ctx, &res)
 		if err != nil || !ok {
-			return r, err
+			return n, err
 		}
 		// CREATE TABLE AS has the tag SELECT and returns its count without saying that it is one.
-		if mapping.ResultReturnType(r.res) == mapping.ResultTypeChangedRows || r.counted {
-			r.count += *(*int64)(mapping.VectorGetData(mapping.DataChunkGetVector(chunk, 0)))
+		if mapping.ResultReturnType(res) == mapping.ResultTypeChangedRows || counted {
+			n += *(*int64)(mapping.VectorGetData(mapping.DataChunkGetVector(chunk, 0)))
 		}
 		mapping.DestroyDataChunk(&chunk)
 	}

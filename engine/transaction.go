@@ -96,12 +96,15 @@ func (s *Session) join(ctx context.Context) error {
 	return s.begin(ctx, txImplicit)
 }
 
-// commit ends the transaction in DuckDB; one that wrote queues for the lake. On an error nothing of it remains but
-// where the connection broke while committing, which nobody can know.
+// commit ends the transaction in DuckDB; one that wrote queues for the lake. The rows of cursors WITH HOLD are taken out
+// of it first. On an error nothing of it remains but where the connection broke while committing, which nobody can know.
 func (s *Session) commit(ctx context.Context) error {
-	if err := s.settleActive(ctx); err != nil {
+	if err := s.holdCursors(ctx); err != nil {
 		s.rollback()
 		return err
+	}
+	if s.active != nil {
+		s.active.discard(errTxOver())
 	}
 	if s.tx.writes {
 		if err := s.engine.enterCommit(ctx); err != nil {
@@ -126,7 +129,7 @@ func (s *Session) commit(ctx context.Context) error {
 // rollback ends the transaction in DuckDB, whatever state it is in. It is not cancelled with the statement: what was
 // written has to go. An error means that DuckDB had already rolled back.
 func (s *Session) rollback() {
-	s.dropActive()
+	s.dropRows()
 	if s.tx.kind != txNone && !s.tx.failed {
 		s.rollbackDuck()
 	}
@@ -140,9 +143,10 @@ func (s *Session) rollbackDuck() {
 	}
 }
 
-// endTx forgets the transaction and puts the settings where its end leaves them.
+// endTx forgets the transaction, ends its portals and puts the settings where its end leaves them.
 func (s *Session) endTx(committed bool) {
 	s.tx = txState{}
+	s.endPortals(committed)
 	s.settings.end(committed)
 	if err := s.applySettings(context.Background()); err != nil {
 		s.log.Warn().Err(s.noteLost(err)).Msg("settings of the session could not be put back")
@@ -152,7 +156,7 @@ func (s *Session) endTx(committed bool) {
 // Fail tells the session that a statement failed, also where the engine did not see it (a protocol error). The
 // transaction is rolled back in DuckDB; an explicit block stays failed until the client ends it.
 func (s *Session) Fail() {
-	s.dropActive()
+	s.dropRows()
 	if s.tx.kind == txNone || s.tx.failed {
 		return
 	}
@@ -297,9 +301,8 @@ func (e *Engine) enterCommit(ctx context.Context) error {
 func (e *Engine) leaveCommit() { e.commits <- struct{}{} }
 
 // alone runs work, which writes, as a transaction of its own and repeats the whole of it on a conflict with another process
-// (decision 8). work must not have shown the client anything when it fails; it reports whether the transaction is to
-// stay open, for rows that are still to come.
-func (s *Session) alone(ctx context.Context, work func() (open bool, err error)) error {
+// (decision 8). work must not show the client anything.
+func (s *Session) alone(ctx context.Context, work func() error) error {
 	again := func(err error) bool { return isConflict(err) && !isLost(err) }
 	return s.repeat(ctx, again, func() error { return s.once(ctx, work) })
 }
@@ -343,18 +346,14 @@ func (s *Session) repeat(ctx context.Context, again func(error) bool, try func()
 }
 
 // once is one try of alone.
-func (s *Session) once(ctx context.Context, work func() (bool, error)) error {
+func (s *Session) once(ctx context.Context, work func() error) error {
 	if err := s.begin(ctx, txImplicit); err != nil {
 		return err
 	}
 	s.tx.writes, s.tx.changes = true, true
-	open, err := work()
-	switch {
-	case err != nil:
+	if err := work(); err != nil {
 		s.rollback()
 		return err
-	case open:
-		return nil
 	}
 	return s.commit(ctx)
 }

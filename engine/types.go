@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
 	"sluice/engine/pgcodec"
@@ -44,6 +46,17 @@ func logicalType(t mapping.LogicalType) *pgcodec.LogicalType {
 
 // enumBits is the width of an ENUM's physical integers.
 var enumBits = map[mapping.Type]uint8{mapping.TypeUTinyInt: 8, mapping.TypeUSmallInt: 16, mapping.TypeUInteger: 32}
+
+// sameLayout reports whether vectors of both types are laid out alike in memory, whatever the types and their fields are
+// called.
+func sameLayout(a, b *pgcodec.LogicalType) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	field := func(a, b pgcodec.Field) bool { return sameLayout(a.Type, b.Type) }
+	return a.ID == b.ID && a.Width == b.Width && a.Scale == b.Scale && a.ArrayLen == b.ArrayLen && slices.Equal(a.Enum, b.Enum) &&
+		sameLayout(a.Child, b.Child) && sameLayout(a.Key, b.Key) && sameLayout(a.Value, b.Value) && slices.EqualFunc(a.Fields, b.Fields, field)
+}
 
 // ownedType describes t and destroys the handle. No handle, which DuckDB gives where it could not tell a type yet, is the
 // invalid type.

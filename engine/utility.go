@@ -15,20 +15,27 @@ import (
 // utility runs what DuckDB has no part in, and returns the command tag.
 func (st *Statement) utility(ctx context.Context, mode Mode) (string, error) {
 	s, stmt := st.s, st.stmt
-	if stmt.Notice != nil {
-		s.notice(stmt.Notice)
-	}
+	st.noteStmt()
 	switch stmt.Kind {
 	case translate.KindSet:
 		return stmt.Tag, s.set(ctx, stmt, mode)
 	case translate.KindPrepare:
-		return stmt.Tag, s.keepPrepared(stmt.Prepared)
+		return stmt.Tag, s.addPrepared(stmt.Prepared.Name, &prepared{text: stmt.Prepared})
 	case translate.KindDeallocate:
 		return stmt.Tag, s.deallocate(stmt.Prepared)
 	case translate.KindDiscard:
 		return stmt.Tag, s.discard(ctx, stmt.Discard)
+	case translate.KindClose:
+		return stmt.Tag, s.closeCursor(stmt.Cursor.Name)
 	}
 	return stmt.Tag, nil
+}
+
+// noteStmt sends what is to be said about the statement's text.
+func (st *Statement) noteStmt() {
+	if n := st.stmt.Notice; n != nil {
+		st.s.notice(n)
+	}
 }
 
 // set runs SET and RESET.
@@ -164,47 +171,13 @@ func (st *Statement) show(x *execution) (*Result, error) {
 	return r, err
 }
 
-// keepPrepared runs PREPARE.
-func (s *Session) keepPrepared(p *translate.Prepared) error {
-	if _, exists := s.prepared[p.Name]; exists {
-		return pgerr.Newf(pgerrcode.DuplicatePreparedStatement, "prepared statement %q already exists", p.Name)
-	}
-	if len(s.prepared) >= preparedMax {
-		return pgerr.New(pgerrcode.ProgramLimitExceeded, "too many prepared statements").
-			WithHint("DEALLOCATE those that are not needed.")
-	}
-	s.prepared[p.Name] = p
-	return nil
-}
-
-// preparedMax bounds PREPARE's statements of a session, far above what any client keeps.
-const preparedMax = 10_000
-
-// deallocate runs DEALLOCATE.
-func (s *Session) deallocate(p *translate.Prepared) error {
-	if p.All {
-		clear(s.prepared)
-		return nil
-	}
-	if _, exists := s.prepared[p.Name]; !exists {
-		return errNotPrepared(p.Name)
-	}
-	delete(s.prepared, p.Name)
-	return nil
-}
-
-// errNotPrepared is PostgreSQL's answer for a name that PREPARE did not make.
-func errNotPrepared(name string) *pgerr.Error {
-	return pgerr.Newf(pgerrcode.InvalidSQLStatementName, "prepared statement %q does not exist", name)
-}
-
 // prepareExecute turns EXECUTE into the statement that PREPARE named, with the arguments' expressions in the
 // parameters' places.
 func (st *Statement) prepareExecute(ctx context.Context) error {
 	exec := st.stmt.Prepared
-	p, ok := st.s.prepared[exec.Name]
-	if !ok {
-		return errNotPrepared(exec.Name)
+	p, err := st.s.preparedText(exec.Name)
+	if err != nil {
+		return err
 	}
 	if want := max(p.Body.Params, len(p.Types)); len(exec.Args) != want {
 		return pgerr.Newf(pgerrcode.SyntaxError, "wrong number of parameters for prepared statement %q", exec.Name).
@@ -223,14 +196,22 @@ func placeArgs(p *translate.Prepared, args []string) string {
 	for _, at := range p.Body.ParamAt {
 		b.WriteString(p.Body.SQL[last:at.Start])
 		arg := "(" + args[at.N-1] + ")"
-		if at.N <= len(p.Types) && !strings.EqualFold(p.Types[at.N-1], "unknown") {
-			arg = "CAST(" + arg + " AS " + p.Types[at.N-1] + ")"
+		if t := declaredType(p.Types, at.N-1); t != "" {
+			arg = "CAST(" + arg + " AS " + t + ")"
 		}
 		b.WriteString(arg)
 		last = at.End
 	}
 	b.WriteString(p.Body.SQL[last:])
 	return b.String()
+}
+
+// declaredType is the type that PREPARE gave parameter i, counted from 0; "" if it left that open.
+func declaredType(types []string, i int) string {
+	if i >= len(types) || strings.EqualFold(types[i], "unknown") {
+		return ""
+	}
+	return types[i]
 }
 
 // discard runs DISCARD.
@@ -240,7 +221,8 @@ func (s *Session) discard(ctx context.Context, what string) error {
 		if s.tx.kind == txExplicit {
 			return pgerr.New(pgerrcode.ActiveSQLTransaction, "DISCARD ALL cannot run inside a transaction block")
 		}
-		clear(s.prepared)
+		s.closePortals()
+		s.forgetAll()
 		s.resetAll()
 		if err := s.applySettings(ctx); err != nil {
 			return err
@@ -254,6 +236,9 @@ func (s *Session) discard(ctx context.Context, what string) error {
 
 // dropTemp drops the session's temporary tables and views.
 func (s *Session) dropTemp(ctx context.Context) error {
+	if err := s.settleActive(ctx); err != nil {
+		return err
+	}
 	var drops []string
 	err := s.conn.rows(ctx, `
 SELECT 'VIEW', view_name FROM duckdb_views() WHERE database_name = 'temp' AND NOT internal

@@ -8,7 +8,7 @@ import (
 	"sluice/engine/pgcodec"
 )
 
-// The four interfaces below are what a session needs of the engine. Package engine is their one
+// The interfaces below are what a session needs of the engine. Package engine is their one
 // implementation; tests put a second one in place for what DuckDB will not do on demand: a commit that
 // fails, a statement that runs until it is interrupted, rows without end.
 
@@ -22,6 +22,11 @@ type lake interface {
 type backend interface {
 	Parse(sql string) ([]engine.Query, error)
 	Prepare(context.Context, engine.Query, []uint32) (statement, error)
+	Keep(name string, st statement) error
+	Kept(ctx context.Context, name string) (statement, error)
+	Forget(name string)
+	Bind(name string, st statement, args []engine.Arg) (bound, error)
+	Cursor(name string) bound
 	Sync(context.Context) error
 	Fail()
 	TxStatus() byte
@@ -31,20 +36,30 @@ type backend interface {
 	Close()
 }
 
-// statement is a prepared statement.
+// statement is a prepared statement. Where one may be nil, that is an empty query.
 type statement interface {
 	Params() []uint32
 	Columns() []pgcodec.Column
 	Copy() *engine.Copy
 	Run(context.Context, []engine.Arg, engine.Mode) (result, error)
 	CopyIn(context.Context, engine.Mode) (copyIn, error)
+	Retain()
+	Close()
+}
+
+// bound is the engine's side of a portal.
+type bound interface {
+	Columns() []pgcodec.Column
+	Run(context.Context, engine.Mode) (result, error)
+	Closed() bool
 	Close()
 }
 
 // result hands out chunks of rows.
 type result interface {
 	Columns() []pgcodec.Column
-	Next(context.Context) (*pgcodec.Chunk, error)
+	Binary() bool
+	Next(ctx context.Context, rowsMax int64) (*pgcodec.Chunk, error)
 	Tag(rows int64) string
 	Close() error
 }
@@ -56,12 +71,13 @@ type copyIn interface {
 	Abort(error)
 }
 
-// engineLake, engineBackend and engineStatement are the engine's own types; Go needs them because a method
-// that returns *engine.Session is not one that returns a backend.
+// engineLake and its like are the engine's own types; Go needs them because a method that returns
+// *engine.Session is not one that returns a backend.
 type (
 	engineLake      struct{ *engine.Engine }
 	engineBackend   struct{ *engine.Session }
 	engineStatement struct{ *engine.Statement }
+	engineBound     struct{ *engine.Portal }
 )
 
 // NewSession opens a session of the engine.
@@ -80,6 +96,48 @@ func (s engineBackend) Prepare(ctx context.Context, q engine.Query, oids []uint3
 		return nil, err
 	}
 	return engineStatement{st}, nil
+}
+
+// Keep gives a statement a name in the engine.
+func (s engineBackend) Keep(name string, st statement) error {
+	own, _ := st.(engineStatement) // an empty query has none
+	return s.Session.Keep(name, own.Statement)
+}
+
+// Kept finds a statement of the engine by name.
+func (s engineBackend) Kept(ctx context.Context, name string) (statement, error) {
+	st, err := s.Session.Kept(ctx, name)
+	if err != nil || st == nil {
+		return nil, err
+	}
+	return engineStatement{st}, nil
+}
+
+// Bind makes a portal in the engine.
+func (s engineBackend) Bind(name string, st statement, args []engine.Arg) (bound, error) {
+	own, _ := st.(engineStatement)
+	p, err := s.Session.Bind(name, own.Statement, args)
+	if err != nil {
+		return nil, err
+	}
+	return engineBound{p}, nil
+}
+
+// Cursor finds a cursor of SQL in the engine; nil if there is none.
+func (s engineBackend) Cursor(name string) bound {
+	if p := s.Session.Cursor(name); p != nil {
+		return engineBound{p}
+	}
+	return nil
+}
+
+// Run runs a portal in the engine.
+func (p engineBound) Run(ctx context.Context, mode engine.Mode) (result, error) {
+	r, err := p.Portal.Run(ctx, mode)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // Run runs a statement in the engine.

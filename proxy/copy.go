@@ -130,16 +130,16 @@ func (s *session) sendCopyRows(ctx context.Context, cur *cursor, c *engine.Copy)
 		at = s.beginCopyData()
 	}
 	for {
-		more, err := cur.more(ctx)
+		chunk, err := cur.next(ctx, 0)
 		if err != nil {
 			s.out.buf = s.out.buf[:at]
 			return rows, err
 		}
-		if !more {
+		if chunk == nil {
 			break
 		}
-		for ; cur.row < cur.chunk.Rows; cur.row++ {
-			s.out.buf = enc.AppendRow(s.out.buf, cur.chunk, cur.row)
+		for row := range chunk.Rows {
+			s.out.buf = enc.AppendRow(s.out.buf, chunk, row)
 			s.endCopyData(at)
 			rows++
 			if s.out.full() {

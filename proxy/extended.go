@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -13,100 +12,97 @@ import (
 	"sluice/engine/pgerr"
 )
 
-// Bounds of one session. Drivers cache a few hundred statements (pgjdbc 256, pgx 512) and open a portal a
-// cursor; who needs more than these leaks them.
-const (
-	statementsMax = 10_000
-	portalsMax    = 1_000
-)
-
-// prepared is a prepared statement. Portals keep it when its name is closed or reused.
+// prepared holds the unnamed prepared statement.
 type prepared struct {
-	statement     // nil: an empty query
-	uses      int // its name, and each portal
+	statement // nil: an empty query
 }
 
-// empty tells that the statement's text held no statement.
-func (p *prepared) empty() bool { return p.statement == nil }
-
-// unuse closes the statement with its last use.
-func (p *prepared) unuse() {
-	p.uses--
-	if p.uses == 0 && !p.empty() {
-		p.statement.Close()
-	}
-}
-
-// portal is a statement with its arguments, and once executed its place in the result.
+// portal is a statement with its arguments, and once executed its place in the result. The engine knows it by its name
+// too, for FETCH. A cursor of SQL that the client executes is a portal without statement, made for the moment.
 type portal struct {
-	of      *prepared
-	args    []engine.Arg
-	formats []int16 // one a result column, or none
-	work    *work   // begun by each Execute, over when the portal closes
-	cursor  *cursor // nil before the first Execute and for COPY
-	done    bool    // ran to completion
+	bound    bound     // the engine's side
+	of       statement // nil for an empty query, and for a cursor
+	declared bool      // a cursor, which the engine alone keeps
+	args     []engine.Arg
+	formats  []int16 // one a result column, or none
+	work     *work   // begun by each Execute, over when the portal closes
+	cursor   *cursor // nil before the first Execute and for COPY
+	done     bool    // ran to completion
+}
+
+// empty tells that the portal's statement held no statement.
+func (p *portal) empty() bool { return p.of == nil && !p.declared }
+
+// copy describes the portal's COPY; nil where it is none.
+func (p *portal) copy() *engine.Copy {
+	if p.of == nil {
+		return nil
+	}
+	return p.of.Copy()
 }
 
 // parse prepares a statement without running anything.
 func (s *session) parse(ctx context.Context, m *pgproto3.Parse) (state, error) {
 	s.unsynced = true
 	if m.Name == "" {
-		s.closeStatement("")
-	} else if err := s.checkNewStatement(m.Name); err != nil {
-		return s.fail(err)
+		s.closeUnnamed()
 	}
-	queries, err := s.split(m.Query)
+	st, err := s.prepare(ctx, m)
 	if err != nil {
 		return s.fail(err)
 	}
-	p := &prepared{uses: 1}
-	switch len(queries) {
-	case 0:
-	case 1:
-		w := s.begin(newWork(ctx))
-		p.statement, err = s.engine.Prepare(w.ctx, queries[0], m.ParameterOIDs)
-		s.end(w, true)
-	default:
-		return s.fail(pgerr.New(pgerrcode.SyntaxError, "cannot insert multiple commands into a prepared statement"))
-	}
-	if err != nil {
+	if m.Name == "" {
+		s.unnamed = &prepared{st}
+	} else if err := s.engine.Keep(m.Name, st); err != nil {
+		if st != nil {
+			st.Close()
+		}
 		return s.fail(err)
 	}
-	s.statements[m.Name] = p
 	s.out.send(&pgproto3.ParseComplete{})
 	return s.ready, nil
 }
 
-// checkNewStatement refuses a name in use and one too many.
-func (s *session) checkNewStatement(name string) error {
-	if _, taken := s.statements[name]; taken {
-		return pgerr.Newf(pgerrcode.DuplicatePreparedStatement, "prepared statement %q already exists", name)
+// prepare has the engine prepare a Parse's statement; nil for an empty query.
+func (s *session) prepare(ctx context.Context, m *pgproto3.Parse) (statement, error) {
+	queries, err := s.split(m.Query)
+	switch {
+	case err != nil || len(queries) == 0:
+		return nil, err
+	case len(queries) > 1:
+		return nil, pgerr.New(pgerrcode.SyntaxError, "cannot insert multiple commands into a prepared statement")
 	}
-	if len(s.statements) >= statementsMax {
-		return pgerr.New(pgerrcode.ProgramLimitExceeded, "too many prepared statements").
-			WithDetail(fmt.Sprintf("A session can have %d.", statementsMax)).
-			WithHint("Close statements that are no longer used.")
-	}
-	return nil
+	w := s.begin(newWork(ctx))
+	defer s.end(w, true)
+	return s.engine.Prepare(w.ctx, queries[0], m.ParameterOIDs)
 }
 
-// bind makes a portal. The message dies at the next Receive, so its arguments are copied.
-func (s *session) bind(_ context.Context, m *pgproto3.Bind) (state, error) {
+// bind makes a portal. The message dies at the next Receive, so its arguments are copied. The unnamed portal is
+// replaced, and so is one that SQL has closed.
+func (s *session) bind(ctx context.Context, m *pgproto3.Bind) (state, error) {
 	s.unsynced = true
-	of, err := s.statementNamed(m.PreparedStatement)
+	of, err := s.statementNamed(ctx, m.PreparedStatement)
 	if err == nil {
 		err = s.checkBind(m, of)
-	}
-	if err == nil {
-		err = s.checkNewPortal(m.DestinationPortal)
 	}
 	if err != nil {
 		return s.fail(err)
 	}
-	of.uses++
+	if p := s.portals[m.DestinationPortal]; p != nil && (m.DestinationPortal == "" || p.bound.Closed()) {
+		s.forgetPortal(m.DestinationPortal)
+	}
+	args := copyArgs(m)
+	b, err := s.engine.Bind(m.DestinationPortal, of, args)
+	if err != nil {
+		return s.fail(err)
+	}
+	if of != nil {
+		of.Retain()
+	}
 	s.portals[m.DestinationPortal] = &portal{
+		bound:   b,
 		of:      of,
-		args:    copyArgs(m),
+		args:    args,
 		formats: append([]int16(nil), m.ResultFormatCodes...),
 	}
 	s.out.send(&pgproto3.BindComplete{})
@@ -114,9 +110,9 @@ func (s *session) bind(_ context.Context, m *pgproto3.Bind) (state, error) {
 }
 
 // checkBind compares a Bind's counts with its statement, in PostgreSQL's words.
-func (s *session) checkBind(m *pgproto3.Bind, of *prepared) error {
+func (s *session) checkBind(m *pgproto3.Bind, of statement) error {
 	var params, columns int
-	if !of.empty() {
+	if of != nil {
 		params, columns = len(of.Params()), len(of.Columns())
 	}
 	formats, given, results := len(m.ParameterFormatCodes), len(m.Parameters), len(m.ResultFormatCodes)
@@ -146,21 +142,6 @@ func checkFormats(lists ...[]int16) error {
 	return nil
 }
 
-// checkNewPortal refuses a name in use and one too many. The unnamed portal is replaced.
-func (s *session) checkNewPortal(name string) error {
-	if name == "" {
-		s.closePortal("")
-	} else if _, taken := s.portals[name]; taken {
-		return pgerr.Newf(pgerrcode.DuplicateCursor, "cursor %q already exists", name)
-	}
-	if len(s.portals) >= portalsMax {
-		return pgerr.New(pgerrcode.ProgramLimitExceeded, "too many portals").
-			WithDetail(fmt.Sprintf("A session can have %d.", portalsMax)).
-			WithHint("Close portals that are no longer used.")
-	}
-	return nil
-}
-
 // copyArgs takes the arguments out of a Bind.
 func copyArgs(m *pgproto3.Bind) []engine.Arg {
 	args := make([]engine.Arg, len(m.Parameters))
@@ -171,26 +152,27 @@ func copyArgs(m *pgproto3.Bind) []engine.Arg {
 }
 
 // describe answers what a statement takes and returns. Nothing runs.
-func (s *session) describe(m *pgproto3.Describe) (state, error) {
+func (s *session) describe(ctx context.Context, m *pgproto3.Describe) (state, error) {
 	s.unsynced = true
 	switch m.ObjectType {
 	case 'S':
-		p, err := s.statementNamed(m.Name)
+		st, err := s.statementNamed(ctx, m.Name)
 		if err != nil {
 			return s.fail(err)
 		}
 		var oids []uint32
-		if !p.empty() {
-			oids = p.Params()
+		var columns []pgcodec.Column
+		if st != nil {
+			oids, columns = st.Params(), st.Columns()
 		}
 		s.out.send(&pgproto3.ParameterDescription{ParameterOIDs: oids})
-		s.describeColumns(p, nil)
+		s.describeColumns(columns, nil)
 	case 'P':
-		p, ok := s.portals[m.Name]
-		if !ok {
-			return s.fail(noPortal(m.Name))
+		p, err := s.portalNamed(m.Name)
+		if err != nil {
+			return s.fail(err)
 		}
-		s.describeColumns(p.of, p.formats)
+		s.describeColumns(p.bound.Columns(), p.formats)
 	default:
 		return s.fail(pgerr.Newf(pgerrcode.ProtocolViolation, "invalid DESCRIBE message subtype %d", m.ObjectType))
 	}
@@ -198,25 +180,25 @@ func (s *session) describe(m *pgproto3.Describe) (state, error) {
 }
 
 // describeColumns sends RowDescription, or NoData for a statement without rows.
-func (s *session) describeColumns(p *prepared, formats []int16) {
-	if p.empty() || p.Columns() == nil {
+func (s *session) describeColumns(columns []pgcodec.Column, formats []int16) {
+	if columns == nil {
 		s.out.send(&pgproto3.NoData{})
 		return
 	}
-	s.out.send(rowDescription(p.Columns(), formats))
+	s.out.send(rowDescription(columns, formats))
 }
 
 // execute runs a portal, or goes on with it.
 func (s *session) execute(ctx context.Context, m *pgproto3.Execute) (state, error) {
 	s.unsynced = true
-	p, ok := s.portals[m.Portal]
+	p, err := s.portalNamed(m.Portal)
 	switch {
-	case !ok:
-		return s.fail(noPortal(m.Portal))
+	case err != nil:
+		return s.fail(err)
 	case p.work != nil && s.engine.TxStatus() == 'E':
 		return s.fail(pgerr.New(pgerrcode.InFailedSQLTransaction,
 			"current transaction is aborted, commands ignored until end of transaction block"))
-	case p.of.empty():
+	case p.empty():
 		s.out.send(&pgproto3.EmptyQueryResponse{})
 		return s.ready, nil
 	case p.done && p.cursor == nil:
@@ -224,6 +206,9 @@ func (s *session) execute(ctx context.Context, m *pgproto3.Execute) (state, erro
 	}
 	if p.work == nil {
 		p.work = newWork(ctx)
+	}
+	if p.declared {
+		defer s.abandon(p)
 	}
 	before := s.engine.TxStatus()
 	limit := max(0, int64(int32(m.MaxRows))) // the manual: zero denotes no limit; PostgreSQL takes negatives so too
@@ -248,12 +233,12 @@ func (s *session) execute(ctx context.Context, m *pgproto3.Execute) (state, erro
 
 // runPortal sends up to limit rows of a portal (0: all) and returns the tag when it is done.
 func (s *session) runPortal(p *portal, mode engine.Mode, limit int64) (tag string, err error) {
-	if c := p.of.Copy(); c != nil {
+	if c := p.copy(); c != nil {
 		p.done = true
 		return s.copy(p.work, p.of, c, p.args, mode)
 	}
 	if p.cursor == nil {
-		r, err := p.of.Run(p.work.ctx, p.args, mode)
+		r, err := p.bound.Run(p.work.ctx, mode)
 		if err != nil {
 			return "", err
 		}
@@ -292,7 +277,11 @@ func (s *session) closeObject(m *pgproto3.Close) (state, error) {
 	s.unsynced = true
 	switch m.ObjectType {
 	case 'S':
-		s.closeStatement(m.Name)
+		if m.Name == "" {
+			s.closeUnnamed()
+		} else {
+			s.engine.Forget(m.Name)
+		}
 	case 'P':
 		s.closePortal(m.Name)
 	default:
@@ -302,44 +291,60 @@ func (s *session) closeObject(m *pgproto3.Close) (state, error) {
 	return s.ready, nil
 }
 
-// statementNamed finds a prepared statement.
-func (s *session) statementNamed(name string) (*prepared, error) {
-	p, ok := s.statements[name]
-	switch {
-	case ok:
-		return p, nil
-	case name == "":
+// statementNamed finds a prepared statement; nil is an empty query.
+func (s *session) statementNamed(ctx context.Context, name string) (statement, error) {
+	if name != "" {
+		w := s.begin(newWork(ctx)) // a statement of PREPARE is bound when the protocol first asks for it
+		defer s.end(w, true)
+		return s.engine.Kept(w.ctx, name)
+	}
+	if s.unnamed == nil {
 		return nil, pgerr.New(pgerrcode.InvalidSQLStatementName, "unnamed prepared statement does not exist")
 	}
-	return nil, pgerr.Newf(pgerrcode.InvalidSQLStatementName, "prepared statement %q does not exist", name)
+	return s.unnamed.statement, nil
 }
 
-// noPortal is the error for a portal that is not there.
-func noPortal(name string) error {
-	return pgerr.Newf(pgerrcode.InvalidCursorName, "portal %q does not exist", name)
-}
-
-// closeStatement forgets a prepared statement's name.
-func (s *session) closeStatement(name string) {
-	if p, ok := s.statements[name]; ok {
-		delete(s.statements, name)
-		p.unuse()
+// portalNamed finds a portal, which may be a cursor of SQL.
+func (s *session) portalNamed(name string) (*portal, error) {
+	if p := s.portals[name]; p != nil && !p.bound.Closed() {
+		return p, nil
 	}
-}
-
-// closeAllStatements forgets every prepared statement. Portals keep theirs.
-func (s *session) closeAllStatements() {
-	for name := range s.statements {
-		s.closeStatement(name)
+	if b := s.engine.Cursor(name); b != nil {
+		return &portal{bound: b, declared: true}, nil
 	}
+	return nil, pgerr.Newf(pgerrcode.InvalidCursorName, "portal %q does not exist", name)
 }
 
-// closePortal forgets a portal and ends its work.
+// closeUnnamed forgets the unnamed prepared statement. Portals keep theirs.
+func (s *session) closeUnnamed() {
+	if s.unnamed != nil && s.unnamed.statement != nil {
+		s.unnamed.Close()
+	}
+	s.unnamed = nil
+}
+
+// closePortal ends a portal or cursor, if there is one of that name.
 func (s *session) closePortal(name string) {
-	if p, ok := s.portals[name]; ok {
-		delete(s.portals, name)
-		s.abandon(p)
-		p.of.unuse()
+	if p := s.portals[name]; p != nil && !p.bound.Closed() {
+		s.forgetPortal(name)
+		return
+	}
+	if b := s.engine.Cursor(name); b != nil {
+		b.Close()
+	}
+}
+
+// forgetPortal forgets a portal of the protocol and ends its work.
+func (s *session) forgetPortal(name string) {
+	p := s.portals[name]
+	if p == nil {
+		return
+	}
+	delete(s.portals, name)
+	s.abandon(p)
+	p.bound.Close()
+	if p.of != nil {
+		p.of.Close()
 	}
 }
 
@@ -358,7 +363,7 @@ func (s *session) abandon(p *portal) {
 // closeAllPortals ends every portal.
 func (s *session) closeAllPortals() {
 	for name := range s.portals {
-		s.closePortal(name)
+		s.forgetPortal(name)
 	}
 }
 

@@ -35,7 +35,7 @@ func (l *fakeLake) NewSession(_ context.Context, cfg engine.SessionConfig) (back
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sessions++
-	return &fakeSession{lake: l, cfg: cfg, zone: "UTC", status: 'I'}, nil
+	return &fakeSession{lake: l, cfg: cfg, zone: "UTC", status: 'I', kept: map[string]statement{}, bound: map[string]*fakePortal{}}, nil
 }
 
 func (l *fakeLake) note(format string, args ...any) {
@@ -63,6 +63,65 @@ type fakeSession struct {
 	zone     string
 	status   byte
 	implicit bool
+	kept     map[string]statement
+	bound    map[string]*fakePortal
+}
+
+func (s *fakeSession) Keep(name string, st statement) error {
+	if _, taken := s.kept[name]; taken {
+		return pgerr.Newf(pgerrcode.DuplicatePreparedStatement, "prepared statement %q already exists", name)
+	}
+	s.kept[name] = st
+	return nil
+}
+
+func (s *fakeSession) Kept(_ context.Context, name string) (statement, error) {
+	if st, ok := s.kept[name]; ok {
+		return st, nil
+	}
+	return nil, pgerr.Newf(pgerrcode.InvalidSQLStatementName, "prepared statement %q does not exist", name)
+}
+
+func (s *fakeSession) Forget(name string) { delete(s.kept, name) }
+
+func (s *fakeSession) Bind(name string, st statement, args []engine.Arg) (bound, error) {
+	if s.bound[name] != nil {
+		return nil, pgerr.Newf(pgerrcode.DuplicateCursor, "cursor %q already exists", name)
+	}
+	p := &fakePortal{s: s, name: name, st: st, args: args}
+	if name != "" {
+		s.bound[name] = p
+	}
+	return p, nil
+}
+
+func (s *fakeSession) Cursor(string) bound { return nil }
+
+// fakePortal is a bound statement.
+type fakePortal struct {
+	s    *fakeSession
+	name string
+	st   statement
+	args []engine.Arg
+}
+
+func (p *fakePortal) Columns() []pgcodec.Column {
+	if p.st == nil {
+		return nil
+	}
+	return p.st.Columns()
+}
+
+func (p *fakePortal) Run(ctx context.Context, mode engine.Mode) (result, error) {
+	return p.st.Run(ctx, p.args, mode)
+}
+
+func (p *fakePortal) Closed() bool { return p.name != "" && p.s.bound[p.name] != p }
+
+func (p *fakePortal) Close() {
+	if !p.Closed() {
+		delete(p.s.bound, p.name)
+	}
 }
 
 // IdleTimeouts follow from the user's name: what the fake lake's clients can say.
@@ -170,7 +229,8 @@ func (st *fakeStatement) Copy() *engine.Copy {
 	return c
 }
 
-func (st *fakeStatement) Close() {}
+func (st *fakeStatement) Retain() {}
+func (st *fakeStatement) Close()  {}
 
 // fakeTags are the verbs that answer at once.
 var fakeTags = map[string]string{
@@ -208,6 +268,8 @@ func (st *fakeStatement) Run(ctx context.Context, args []engine.Arg, mode engine
 		s.status = 'I'
 	case "zone":
 		s.zone = st.rest
+	case "discard":
+		clear(s.kept)
 	case "notice":
 		s.cfg.Notice(pgerr.New("00000", "be aware"))
 	}
@@ -230,14 +292,20 @@ type fakeResult struct {
 
 func (r *fakeResult) Columns() []pgcodec.Column { return r.st.Columns() }
 
-func (r *fakeResult) Next(ctx context.Context) (*pgcodec.Chunk, error) {
+func (r *fakeResult) Binary() bool { return false }
+
+func (r *fakeResult) Next(ctx context.Context, rowsMax int64) (*pgcodec.Chunk, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	n := min(r.left, 1000)
+	most := int64(1000)
+	if rowsMax > 0 {
+		most = min(most, rowsMax)
+	}
+	n := min(r.left, most)
 	switch r.st.verb {
 	case "forever":
-		n = 1000
+		n = most
 	case "rows", "copyout", "copybinary":
 	default:
 		n = 0

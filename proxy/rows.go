@@ -10,14 +10,12 @@ import (
 	"sluice/engine/pgcodec"
 )
 
-// cursor is a place in a result: what a portal keeps between two Executes.
+// cursor is a result on its way to the client: what a portal keeps between two Executes.
 type cursor struct {
 	result  result
 	columns []pgcodec.Column // nil: the statement returns no rows
 	encoder *pgcodec.RowEncoder
-	chunk   *pgcodec.Chunk // valid until the next is fetched
-	row     int            // first row of chunk not sent yet
-	ended   bool           // the result has no more chunks
+	ended   bool // the result has no more rows
 }
 
 // newCursor returns a cursor before the first row. formats are as in Bind.
@@ -35,39 +33,32 @@ func (c *cursor) close() error {
 		return nil
 	}
 	err := c.result.Close()
-	c.result, c.chunk, c.ended = nil, nil, true
+	c.result, c.ended = nil, true
 	return err
 }
 
-// more makes the next unsent row current and reports false at the end of the result.
-func (c *cursor) more(ctx context.Context) (bool, error) {
-	for !c.ended && (c.chunk == nil || c.row >= c.chunk.Rows) {
-		chunk, err := c.result.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			c.chunk, c.ended = nil, true
-			break
-		}
-		if err != nil {
-			return false, err
-		}
-		c.chunk, c.row = chunk, 0
+// next returns up to limit rows that are not sent yet, 0 for any number, or nil at the end of the result.
+func (c *cursor) next(ctx context.Context, limit int64) (*pgcodec.Chunk, error) {
+	if c.ended {
+		return nil, nil
 	}
-	return !c.ended, nil
+	chunk, err := c.result.Next(ctx, limit)
+	if errors.Is(err, io.EOF) {
+		c.ended = true
+		return nil, nil
+	}
+	return chunk, err
 }
 
 // sendRows sends DataRows until the result ends (c.ended) or limit rows are sent; 0 is no limit. At the
 // limit it does not look whether more rows would come: PostgreSQL suspends there too.
 func (s *session) sendRows(ctx context.Context, c *cursor, limit int64) (rows int64, err error) {
 	for limit == 0 || rows < limit {
-		more, err := c.more(ctx)
-		if err != nil || !more {
+		chunk, err := c.next(ctx, max(limit-rows, 0))
+		if err != nil || chunk == nil {
 			return rows, err
 		}
-		if c.encoder == nil { // a count that DuckDB returns as a row and PostgreSQL only in the tag
-			c.row = c.chunk.Rows
-			continue
-		}
-		n, err := s.sendChunk(ctx, c, limit-rows)
+		n, err := s.sendChunk(ctx, c, chunk)
 		rows += n
 		if err != nil {
 			return rows, err
@@ -76,23 +67,17 @@ func (s *session) sendRows(ctx context.Context, c *cursor, limit int64) (rows in
 	return rows, nil
 }
 
-// sendChunk sends what is left of the current chunk, at most limit rows if limit is positive.
-func (s *session) sendChunk(ctx context.Context, c *cursor, limit int64) (int64, error) {
-	end := c.chunk.Rows
-	if limit > 0 {
-		end = min(end, c.row+int(limit))
-	}
-	first := c.row
-	for c.row < end {
-		s.out.buf = c.encoder.AppendDataRow(s.out.buf, c.chunk, c.row)
-		c.row++
+// sendChunk sends a chunk's rows.
+func (s *session) sendChunk(ctx context.Context, c *cursor, chunk *pgcodec.Chunk) (rows int64, err error) {
+	for row := range chunk.Rows {
+		s.out.buf = c.encoder.AppendDataRow(s.out.buf, chunk, row)
 		if s.out.full() {
 			if err := s.out.spill(ctx); err != nil {
-				return int64(c.row - first), err
+				return int64(row + 1), err
 			}
 		}
 	}
-	return int64(c.row - first), c.encoder.Err()
+	return int64(chunk.Rows), c.encoder.Err()
 }
 
 // rowDescription describes columns in the formats that their values will have.

@@ -40,16 +40,16 @@ type session struct {
 	endPoint []byte    // of the certificate that the client has seen; nil: logins cannot be bound to it
 
 	// Touched by the session's own goroutine only; in also by the watch while it is armed.
-	in         *receiver
-	out        *sender
-	watch      watch
-	statements map[string]*prepared
-	portals    map[string]*portal
-	reported   map[string]string // settings as the client knows them
-	work       *work             // the newest stretch of work; its cause explains an interruption
-	block      bool              // the engine has an implicit block to end at Sync
-	unsynced   bool              // an extended-protocol message awaits its Sync
-	idleLimit  idleLimit         // how long the client may take to its next message
+	in        *receiver
+	out       *sender
+	watch     watch
+	unnamed   *prepared // the unnamed prepared statement; those with names are the engine's
+	portals   map[string]*portal
+	reported  map[string]string // settings as the client knows them
+	work      *work             // the newest stretch of work; its cause explains an interruption
+	block     bool              // the engine has an implicit block to end at Sync
+	unsynced  bool              // an extended-protocol message awaits its Sync
+	idleLimit idleLimit         // how long the client may take to its next message
 
 	// Touched from other goroutines: cancel requests, the watch and the server's shutdown.
 	mu       sync.Mutex
@@ -68,14 +68,13 @@ type session struct {
 // newSession wraps an accepted connection.
 func newSession(server *Server, conn net.Conn) *session {
 	return &session{
-		server:     server,
-		conn:       conn,
-		log:        server.cfg.Logger.With().Stringer("remote", remote(conn)).Logger(),
-		in:         newReceiver(conn),
-		out:        newSender(conn),
-		statements: map[string]*prepared{},
-		portals:    map[string]*portal{},
-		reported:   map[string]string{},
+		server:   server,
+		conn:     conn,
+		log:      server.cfg.Logger.With().Stringer("remote", remote(conn)).Logger(),
+		in:       newReceiver(conn),
+		out:      newSender(conn),
+		portals:  map[string]*portal{},
+		reported: map[string]string{},
 	}
 }
 
@@ -100,7 +99,7 @@ func (s *session) close() {
 		s.disarm()
 	}
 	s.closeAllPortals()
-	s.closeAllStatements()
+	s.closeUnnamed()
 	if s.engine != nil {
 		s.engine.Close()
 	}
@@ -129,7 +128,7 @@ func (s *session) ready(ctx context.Context) (state, error) {
 	case *pgproto3.Bind:
 		return s.bind(ctx, m)
 	case *pgproto3.Describe:
-		return s.describe(m)
+		return s.describe(ctx, m)
 	case *pgproto3.Execute:
 		return s.execute(ctx, m)
 	case *pgproto3.Close:

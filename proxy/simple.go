@@ -11,13 +11,14 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"sluice/engine"
+	"sluice/engine/pgcodec"
 	"sluice/engine/pgerr"
 )
 
 // query runs a Query message. It ends with ReadyForQuery whatever happens, since no Sync will come.
 func (s *session) query(ctx context.Context, m *pgproto3.Query) (state, error) {
-	s.closePortal("") // the manual: a simple Query destroys the unnamed statement and portal
-	s.closeStatement("")
+	s.forgetPortal("") // the manual: a simple Query destroys the unnamed statement and portal
+	s.closeUnnamed()
 	if err := s.script(ctx, m.String); err != nil {
 		if over, err := s.report(err); over {
 			return nil, err
@@ -85,7 +86,7 @@ func (s *session) runQuery(ctx context.Context, q engine.Query, mode engine.Mode
 	return nil
 }
 
-// runStatement runs a statement with text results and sends its rows or copies its data.
+// runStatement runs a statement and sends its rows or copies its data. Only a FETCH from a BINARY cursor is binary.
 func (s *session) runStatement(w *work, st statement, mode engine.Mode) (tag string, err error) {
 	if c := st.Copy(); c != nil {
 		return s.copy(w, st, c, nil, mode)
@@ -94,10 +95,14 @@ func (s *session) runStatement(w *work, st statement, mode engine.Mode) (tag str
 	if err != nil {
 		return "", err
 	}
-	c := s.newCursor(r, nil)
+	var formats []int16
+	if r.Binary() {
+		formats = []int16{pgcodec.FormatBinary}
+	}
+	c := s.newCursor(r, formats)
 	defer func() { err = errors.Join(err, c.close()) }()
 	if c.columns != nil {
-		s.out.send(rowDescription(c.columns, nil))
+		s.out.send(rowDescription(c.columns, formats))
 	}
 	rows, err := s.sendRows(w.ctx, c, 0)
 	if err != nil {
@@ -115,14 +120,7 @@ func (s *session) complete(tag string, hold bool) {
 		s.out.hold()
 	}
 	s.out.send(&pgproto3.CommandComplete{CommandTag: []byte(tag)})
-	if forgetting[tag] {
-		s.closeAllStatements()
-	}
 }
-
-// forgetting are the statements that drop prepared statements, those of the extended protocol too.
-// Connection poolers say DISCARD ALL between two clients.
-var forgetting = map[string]bool{"DISCARD ALL": true, "DEALLOCATE ALL": true}
 
 // checkUTF8 refuses text that is not valid UTF-8 as PostgreSQL does.
 func checkUTF8(text string) error {

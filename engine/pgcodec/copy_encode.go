@@ -74,6 +74,7 @@ func (e *CopyEncoder) AppendRow(dst []byte, c *Chunk, row int) []byte {
 	if e.options.Format == CopyBinary {
 		return e.rows.AppendRow(dst, c, row)
 	}
+	row = c.at(row)
 	for i := range e.columns {
 		if i > 0 {
 			dst = append(dst, e.options.Delimiter)

@@ -51,11 +51,15 @@ func DuckName(t *LogicalType) string {
 	return "VARCHAR"
 }
 
-// fieldNames spells the fields of a STRUCT or UNION.
+// fieldNames spells the fields of a STRUCT or UNION. Those of a row(…) have no names, which SQL cannot say: they get some.
 func fieldNames(fields []Field) string {
 	out := make([]string, len(fields))
 	for i, f := range fields {
-		out[i] = `"` + strings.ReplaceAll(f.Name, `"`, `""`) + `" ` + DuckName(f.Type)
+		name := f.Name
+		if name == "" {
+			name = "f" + strconv.Itoa(i+1)
+		}
+		out[i] = `"` + strings.ReplaceAll(name, `"`, `""`) + `" ` + DuckName(f.Type)
 	}
 	return strings.Join(out, ", ")
 }

@@ -59,6 +59,7 @@ func FormatOf(formats []int16, i int) int16 {
 // AppendDataRow appends the whole DataRow message of a row: 'D', length, field count, fields. Where Err is not nil
 // afterwards, the row could not be expressed and nothing was appended.
 func (e *RowEncoder) AppendDataRow(dst []byte, c *Chunk, row int) []byte {
+	row = c.at(row)
 	if len(e.checks) > 0 && !e.checked(c, row) {
 		return dst
 	}
@@ -72,6 +73,7 @@ func (e *RowEncoder) AppendDataRow(dst []byte, c *Chunk, row int) []byte {
 
 // AppendRow appends a count of fields and the fields, each with its length: DataRow's body, and COPY BINARY's tuple.
 func (e *RowEncoder) AppendRow(dst []byte, c *Chunk, row int) []byte {
+	row = c.at(row)
 	if len(e.checks) > 0 && !e.checked(c, row) {
 		return dst
 	}
@@ -79,7 +81,7 @@ func (e *RowEncoder) AppendRow(dst []byte, c *Chunk, row int) []byte {
 	return e.appendFields(append(dst, byte(n>>8), byte(n)), c, row)
 }
 
-// appendFields appends length and bytes of each field; -1 stands for NULL.
+// appendFields appends length and bytes of each field; -1 stands for NULL. row is the vectors'.
 func (e *RowEncoder) appendFields(dst []byte, c *Chunk, row int) []byte {
 	for i, encode := range e.encoders {
 		v := &c.Columns[i]
@@ -94,7 +96,7 @@ func (e *RowEncoder) appendFields(dst []byte, c *Chunk, row int) []byte {
 	return dst
 }
 
-// checked runs the columns' checks and keeps the first failure.
+// checked runs the columns' checks and keeps the first failure. row is the vectors'.
 func (e *RowEncoder) checked(c *Chunk, row int) bool {
 	for _, k := range e.checks {
 		v := &c.Columns[k.column]

@@ -12,10 +12,20 @@ type Vector struct {
 	Size     int            // rows in the child vectors
 }
 
-// Chunk is up to 2,048 rows of a result.
+// Chunk is up to 2,048 rows of a result: all that its vectors hold, or some of them that lie side by side.
 type Chunk struct {
-	Columns []Vector
-	Rows    int
+	Columns  []Vector
+	Rows     int
+	First    int  // where the vectors have row 0
+	Backward bool // rows come in the opposite of the vectors' order
+}
+
+// at is where the vectors have a row.
+func (c *Chunk) at(row int) int {
+	if c.Backward {
+		return c.First - row
+	}
+	return c.First + row
 }
 
 // valid says whether the row is not NULL.

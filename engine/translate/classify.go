@@ -52,7 +52,9 @@ func init() { // the functions in it reach back to it
 		"analyze":    {kind: KindNoop, tag: "ANALYZE"}, // as VACUUM
 		"analyse":    {kind: KindNoop, tag: "ANALYZE"},
 		"unlisten":   {kind: KindNoop, tag: "UNLISTEN"}, // nothing can have been listened to
-		"close":      {kind: KindNoop, tag: "CLOSE CURSOR ALL", read: closeCursor},
+		"declare":    {kind: KindDeclare, tag: "DECLARE CURSOR", read: declare},
+		"fetch":      {kind: KindFetch, tag: "FETCH", read: fetch}, "move": {kind: KindFetch, tag: "MOVE", read: fetch},
+		"close": {kind: KindClose, tag: "CLOSE CURSOR", read: closeCursor},
 	}
 }
 

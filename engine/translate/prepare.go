@@ -29,11 +29,7 @@ func prepare(r *rewrite, s *Stmt) {
 		refuse(s, syntaxErrorAt(r, s, at))
 		return
 	}
-	tokens := make([]token, 0, len(r.tokens)-at)
-	for _, t := range r.tokens[at+1:] {
-		tokens = append(tokens, token{t.kind, t.start + s.Offset, t.end + s.Offset})
-	}
-	body, _ := statement(s.message, tokens, r.o)
+	body, _ := statement(s.message, r.moved(at+1, s.Offset), r.o)
 	switch body.Kind {
 	case KindRefused:
 		refuse(s, body.Err)

@@ -48,9 +48,6 @@ var refusals = []refusal{
 	},
 	{"listen", pgerrcode.FeatureNotSupported, "LISTEN is not supported", ""},
 	{"notify", pgerrcode.FeatureNotSupported, "NOTIFY is not supported", ""},
-	{"declare", pgerrcode.FeatureNotSupported, "DECLARE CURSOR is not supported", hintPortal},
-	{"fetch", pgerrcode.FeatureNotSupported, "FETCH is not supported", hintPortal},
-	{"move", pgerrcode.FeatureNotSupported, "MOVE is not supported", hintPortal},
 	{"lock", pgerrcode.FeatureNotSupported, "LOCK TABLE is not supported", "Transactions of the lake see a snapshot and conflict at commit."},
 	{"cluster", pgerrcode.FeatureNotSupported, "CLUSTER is not supported", ""},
 	{"reindex", pgerrcode.FeatureNotSupported, "REINDEX is not supported", ""},
@@ -60,9 +57,8 @@ var refusals = []refusal{
 }
 
 const (
-	hintAdmin  = "Only an administrator of the lake may do this."
-	hintUsers  = "Users are kept in the server's user file; see the command sluice user."
-	hintPortal = "The extended protocol's portals with a row limit give rows in batches."
+	hintAdmin = "Only an administrator of the lake may do this."
+	hintUsers = "Users are kept in the server's user file; see the command sluice user."
 )
 
 // refused answers for statements that are not run. An administrator may do what only lacks permission.
@@ -132,7 +128,7 @@ func (f *refusalForm) matches(r *rewrite) bool {
 // refuse makes the statement one that is not run.
 func refuse(s *Stmt, err *pgerr.Error) {
 	s.Kind, s.Writes, s.Err = KindRefused, false, err
-	s.Tx, s.Set, s.Copy, s.Prepared = nil, nil, nil, nil
+	s.Tx, s.Set, s.Copy, s.Prepared, s.Cursor = nil, nil, nil, nil, nil
 }
 
 // deny refuses for want of permission.
@@ -147,13 +143,6 @@ var pragmas = wordSet(`table_info show show_tables show_tables_expanded storage_
 func pragma(r *rewrite, s *Stmt) {
 	if !pragmas[r.name(1)] && !r.o.Admin {
 		deny(s, "PRAGMA "+r.name(1))
-	}
-}
-
-// closeCursor is CLOSE. There are no cursors, so CLOSE ALL has nothing to do.
-func closeCursor(r *rewrite, s *Stmt) {
-	if !r.words(1, "all") {
-		refuse(s, pgerr.Newf(pgerrcode.InvalidCursorName, "cursor \"%s\" does not exist", r.name(1)))
 	}
 }
 

@@ -1,6 +1,10 @@
 package translate
 
-import "sluice/engine/pgerr"
+import (
+	"math"
+
+	"sluice/engine/pgerr"
+)
 
 // Kind says what the engine does with a statement.
 type Kind uint8
@@ -17,6 +21,9 @@ const (
 	KindExecute                // Stmt.Prepared with Name and Args
 	KindDeallocate             // Stmt.Prepared with Name, or All
 	KindDiscard                // Stmt.Discard
+	KindDeclare                // Stmt.Cursor with Name, Query and how the cursor may be used
+	KindFetch                  // Stmt.Cursor with Name, Direction, Count and Move
+	KindClose                  // Stmt.Cursor with Name, "" for ALL
 	KindNoop                   // nothing runs; Stmt.Notice goes to the client, if there is one
 	KindRefused                // nothing runs; Stmt.Err is the answer
 )
@@ -44,6 +51,7 @@ type Stmt struct {
 	Show     *Show        // KindShow
 	Copy     *Copy        // KindCopy
 	Prepared *Prepared    // KindPrepare, KindExecute, KindDeallocate
+	Cursor   *Cursor      // KindDeclare, KindFetch, KindClose
 	Discard  string       // KindDiscard: "ALL", "PLANS", "SEQUENCES", "TEMP"
 	Err      *pgerr.Error // KindRefused
 	Notice   *pgerr.Error // KindNoop, or a warning beside any other kind; nil = none
@@ -138,6 +146,31 @@ type Prepared struct {
 	Body  *Stmt    // PREPARE's statement, translated; its Offset counts in the same message
 	Args  []string // EXECUTE's arguments: expressions in DuckDB's SQL
 	All   bool     // DEALLOCATE ALL
+}
+
+// Direction is which way a FETCH counts its rows.
+type Direction uint8
+
+const (
+	Forward  Direction = iota // NEXT and a count alone, too; negative counts go back
+	Backward                  // PRIOR, too
+	Absolute                  // FIRST and LAST, too; negative counts from the end
+	Relative
+)
+
+// AllRows is the count of FETCH ALL and its like.
+const AllRows = math.MaxInt64
+
+// Cursor holds DECLARE, FETCH, MOVE and CLOSE.
+type Cursor struct {
+	Name      string
+	Query     *Stmt // DECLARE's, translated; its Offset counts in the same message
+	NoScroll  bool
+	Binary    bool
+	Hold      bool
+	Direction Direction
+	Count     int64
+	Move      bool
 }
 
 // Position turns a byte offset in SQL into the position that PostgreSQL reports: characters of the client's whole
