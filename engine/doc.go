@@ -40,8 +40,16 @@
 //
 // # One connection, one stream
 //
-// DuckDB lets a connection have one streaming result. When a second statement starts while a portal is suspended, the
-// rest of the first is fetched into memory (Result.settle), bounded by settledRowsMax.
+// DuckDB lets a connection have one streaming result. When a second statement starts while a portal has rows left, the
+// rest of the first goes into a spool (spool.go): the newest chunks as they are, the others in temporary tables, which
+// DuckDB's memory limit bounds and its temporary directory takes over.
+//
+// # Portals and cursors
+//
+// A [Portal] is a bound statement with a place in its rows (portal.go); DECLARE makes one by name, and FETCH and MOVE
+// go over it (cursor.go). Portals end with their transaction, but for those WITH HOLD, whose rows are computed to their
+// end at the commit (portals.go). Rows that may be read again, by a SCROLL cursor or by a second portal, are kept in
+// the same spool (rows.go).
 //
 // # Debugging
 //

@@ -87,15 +87,6 @@ func (c *duckConn) prepare(ctx context.Context, sql string) (mapping.PreparedSta
 	return p, nil
 }
 
-// run executes a prepared statement whose parameters are bound; rows are streamed. The result must be destroyed.
-func (c *duckConn) run(ctx context.Context, p mapping.PreparedStatement, res *mapping.Result) error {
-	pending, err := c.pend(p)
-	if err != nil {
-		return err
-	}
-	return c.execute(ctx, &pending, res)
-}
-
 // pend gets a prepared statement whose parameters are bound ready to run, with what it will read fixed. Whoever does not
 // execute it must destroy it.
 func (c *duckConn) pend(p mapping.PreparedStatement) (mapping.PendingResult, error) {
