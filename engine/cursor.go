@@ -20,7 +20,8 @@ func (st *Statement) prepareDeclare(ctx context.Context, oids []uint32) error {
 	return err
 }
 
-// declare runs DECLARE. What the query reads is fixed now; DuckDB computes its rows as they are fetched. Outside of a transaction block a cursor WITH HOLD is made, and its rows are taken, in a transaction of its own.
+// declare runs DECLARE. What the query reads is fixed now; DuckDB computes its rows as they are fetched. Outside of a
+// transaction block a cursor WITH HOLD is made, and its rows are taken, in a transaction of its own.
 func (st *Statement) declare(x *execution, args []Arg, mode Mode) (*Result, error) {
 	s, c := st.s, st.stmt.Cursor
 	r := &Result{s: s, x: x, tag: st.stmt.Tag}

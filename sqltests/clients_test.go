@@ -53,9 +53,6 @@ func TestClients_Psql(t *testing.T) {
 	}
 }
 
-// psqlNotYet are the sessions that need what another issue brings. One that passes has to be taken off.
-var psqlNotYet = map[string]string{"fetch_count": "issue 5: DECLARE CURSOR"}
-
 func psqlSession(t *testing.T, psql, name string) {
 	cmd := clientCommand(t, psql, "-X", "-A", "-f", name+".sql")
 	cmd.Dir = filepath.Join("clients", "psql")
@@ -73,14 +70,7 @@ func psqlSession(t *testing.T, psql, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem := diff(strings.Split(string(got), "\n"), strings.Split(string(expected), "\n"))
-	if why, marked := psqlNotYet[name]; marked && *addrFlag == "" {
-		if problem == "" {
-			t.Errorf("passes, though marked as failing (%s)", why)
-		}
-		t.Skipf("fails as marked (%s)", why)
-	}
-	if problem != "" {
+	if problem := diff(strings.Split(string(got), "\n"), strings.Split(string(expected), "\n")); problem != "" {
 		t.Errorf("%s\nall of it:\n%s", problem, got)
 	}
 }
