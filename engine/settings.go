@@ -237,13 +237,28 @@ func oneOf(words ...string) func(string) (string, error) {
 	}
 }
 
-// checkBool accepts PostgreSQL's words for on and off.
+// booleanWords are PostgreSQL's words for on and off, and how much of each must be there (manual, 20.1.1).
+var booleanWords = []struct {
+	word, means string
+	least       int
+}{
+	{"true", "on", 1},
+	{"false", "off", 1},
+	{"yes", "on", 1},
+	{"no", "off", 1},
+	{"on", "on", 2},
+	{"off", "off", 2},
+	{"1", "on", 1},
+	{"0", "off", 1},
+}
+
+// checkBool accepts a boolean's words in any case, and their unambiguous beginnings.
 func checkBool(v string) (string, error) {
-	switch strings.ToLower(v) {
-	case "on", "true", "yes", "1", "t", "y":
-		return "on", nil
-	case "off", "false", "no", "0", "f", "n":
-		return "off", nil
+	v = strings.ToLower(v)
+	for _, b := range booleanWords {
+		if len(v) >= b.least && strings.HasPrefix(b.word, v) {
+			return b.means, nil
+		}
 	}
 	return "", fmt.Errorf("parameter requires a Boolean value")
 }
