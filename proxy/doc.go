@@ -61,8 +61,6 @@
 //   - A start-up packet of impossible length is answered with 08P01 before the connection closes; PostgreSQL only closes.
 //   - ParameterStatus is sent before ReadyForQuery, once for each setting that changed (PostgreSQL 14 and later as well).
 //   - A session has at most 10,000 prepared statements and 1,000 portals (54000).
-//   - DEALLOCATE of one name knows the names that PREPARE made, not those of Parse; DEALLOCATE ALL and DISCARD ALL drop
-//     both.
 //   - A failing commit takes the place of completions that PostgreSQL would have sent already.
 //
 // # Debugging
