@@ -129,8 +129,8 @@ func (s *Session) settleActive(ctx context.Context) error {
 	return s.active.settle(ctx)
 }
 
-// detach gives a FETCH that was not read to its end a place of its own, and moves its cursor to where the FETCH ends, as if it had
-// been read.
+// detach gives a FETCH that was not read to its end a place of its own, and moves its cursor to where the FETCH ends, as
+// if it had been read.
 func (s *Session) detach(ctx context.Context) error {
 	r := s.fetching
 	if r == nil {

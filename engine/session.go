@@ -122,9 +122,7 @@ func (s *Session) start(ctx context.Context) error {
 
 // Close ends the session. What was open is rolled back.
 func (s *Session) Close() {
-	for _, p := range s.portals {
-		p.Close()
-	}
+	s.closePortals()
 	if s.active != nil {
 		s.active.discard(errTxOver())
 	}

@@ -172,22 +172,27 @@ var errNotKept = errors.New("row is not kept")
 
 // at finds the chunk with row n, which must be kept. It is valid until the next call of at, add or forget.
 func (sp *spool) at(ctx context.Context, n int64) (*piece, error) {
-	for _, pieces := range [...][]piece{sp.tail, sp.window} {
-		for i := range pieces {
-			if pieces[i].has(n) {
-				return &pieces[i], nil
-			}
-		}
+	if p := find(sp.tail, n); p != nil {
+		return p, nil
+	}
+	if p := find(sp.window, n); p != nil {
+		return p, nil
 	}
 	if err := sp.read(ctx, n); err != nil {
 		return nil, err
 	}
-	for i := range sp.window {
-		if sp.window[i].has(n) {
-			return &sp.window[i], nil
-		}
+	if p := find(sp.window, n); p != nil {
+		return p, nil
 	}
 	return nil, fmt.Errorf("%w: %d of %d to %d", errNotKept, n, sp.first, sp.end)
+}
+
+// find returns the piece with row n, nil if none has it.
+func find(pieces []piece, n int64) *piece {
+	if i := slices.IndexFunc(pieces, func(p piece) bool { return p.has(n) }); i >= 0 {
+		return &pieces[i]
+	}
+	return nil
 }
 
 // read makes the window the rows of a table around row n. Windows lie side by side, so that going backward reads no row

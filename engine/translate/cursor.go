@@ -30,9 +30,8 @@ func declare(r *rewrite, s *Stmt) {
 	if at > 0 {
 		head = r.text[:r.tokens[at-1].end] + " SELECT"
 	}
-	node, failure := parse(s, head)
-	if failure != nil {
-		refuse(s, failure)
+	node := parseOrRefuse(s, head)
+	if node == nil {
 		return
 	}
 	stmt := node.GetDeclareCursorStmt()
@@ -167,9 +166,8 @@ var directions = map[pg_query.FetchDirection]Direction{
 
 // fetch reads FETCH and MOVE.
 func fetch(r *rewrite, s *Stmt) {
-	node, failure := parse(s, r.text)
-	if failure != nil {
-		refuse(s, failure)
+	node := parseOrRefuse(s, r.text)
+	if node == nil {
 		return
 	}
 	stmt := node.GetFetchStmt()
@@ -179,9 +177,8 @@ func fetch(r *rewrite, s *Stmt) {
 
 // closeCursor reads CLOSE.
 func closeCursor(r *rewrite, s *Stmt) {
-	node, failure := parse(s, r.text)
-	if failure != nil {
-		refuse(s, failure)
+	node := parseOrRefuse(s, r.text)
+	if node == nil {
 		return
 	}
 	s.Cursor = &Cursor{Name: node.GetClosePortalStmt().GetPortalname()}

@@ -28,6 +28,16 @@ func parse(s *Stmt, text string) (*pg_query.Node, *pgerr.Error) {
 	return nil, out
 }
 
+// parseOrRefuse is parse for statements that are nothing but PostgreSQL's. nil: the statement is refused.
+func parseOrRefuse(s *Stmt, text string) *pg_query.Node {
+	node, failure := parse(s, text)
+	if failure != nil {
+		refuse(s, failure)
+		return nil
+	}
+	return node
+}
+
 // txOps are PostgreSQL's transaction statements that are run.
 var txOps = map[pg_query.TransactionStmtKind]struct {
 	op  TxOp
@@ -41,9 +51,8 @@ var txOps = map[pg_query.TransactionStmtKind]struct {
 
 // transaction reads BEGIN and its like.
 func transaction(r *rewrite, s *Stmt) {
-	node, failure := parse(s, r.text)
-	if failure != nil {
-		refuse(s, failure)
+	node := parseOrRefuse(s, r.text)
+	if node == nil {
 		return
 	}
 	stmt := node.GetTransactionStmt()
